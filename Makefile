@@ -1,0 +1,120 @@
+# Sellerwatch. `make` alone lists what there is. Needs Python 3.11 or newer, nothing else: everything goes into .venv.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+           --no-emit-find-links --no-header --no-annotate
+PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
+TESTS   ?=
+BENCH   ?=
+
+# Stamps: setting up again happens only when a lock has changed.
+RUNTIME := $(VENV)/.runtime
+DEV     := $(VENV)/.dev
+
+# Nothing of the caller's own Python leaks in, and no process asks questions.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.PHONY: help setup setup-dev demo test check fmt lint types floors bench lock clean
+
+help:
+	@paint() { if [ -t 1 ]; then tput "$$@" 2>/dev/null || true; fi; }; \
+	 bold=$$(paint bold); name=$$(paint setaf 6); dim=$$(paint dim); off=$$(paint sgr0); \
+	 printf '\n  %sSellerwatch%s  what sellers changed, all of it, inside a hard request budget\n' "$$bold" "$$off"; \
+	 awk -v name="$$name" -v dim="$$dim" -v bold="$$bold" -v off="$$off" -F ':.*## ' \
+	   '/^##@ /            { printf "\n  %s%s%s\n", bold, substr($$0, 5), off } \
+	    /^[a-z-]+:.*## /   { printf "    %smake %-8s%s %s\n", name, $$1, off, $$2 }' $(MAKEFILE_LIST); \
+	 printf '\n  %sOne test file: make test TESTS=tests/domain/test_sellers.py%s\n\n' "$$dim" "$$off"
+
+##@ To use it
+
+demo: setup ## set up, then the main job on the embedded engine, and an account of it
+	@$(BIN)/sellerwatch demo
+
+setup: $(RUNTIME) ## what it takes to run, in .venv (again only when a lock changed)
+	@:
+
+##@ To work on it
+
+# The coverage floor is for the whole suite: with TESTS= it is left out.
+test: setup-dev ## everything, with coverage of at least 80 %
+	@$(PYTEST) --hypothesis-profile=ci \
+	  $(if $(TESTS),$(TESTS),--cov --cov-report=term --cov-fail-under=80)
+
+check: setup-dev lint types floors ## before each commit: style, types, floors, fast tests (under 90 s)
+	@$(PYTEST) -q -m 'not slow' $(TESTS)
+
+lint: setup-dev ## style: ruff, and the formatter's opinion
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo 'not formatted: make fmt' >&2; exit 1; }
+
+types: setup-dev ## types: mypy --strict on src
+	@$(BIN)/mypy --strict src
+
+floors: setup-dev ## rooms look only downstairs: import-linter
+	@$(BIN)/lint-imports --no-logo
+
+fmt: setup-dev ## format, and mend what can be mended
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+
+bench: setup-dev ## CPU per product and peak memory, beside a bare loop and a weekend script
+	@$(BIN)/python -m bench $(BENCH)
+
+##@ To keep it
+
+lock: setup ## new versions of everything, with hashes, naming no host
+	@$(COMPILE) --upgrade requirements-setup.in -o requirements-setup.lock
+	@$(COMPILE) --upgrade requirements.in -o requirements.lock
+	@$(COMPILE) --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
+	@echo 'locked; now: make test'
+
+clean: ## away with .venv and everything derived
+	@rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	@if [ -d bench ]; then find bench -type d -name __pycache__ -prune -exec rm -rf {} +; fi
+
+setup-dev: $(DEV)
+	@:
+
+# Debian's Python may come without ensurepip: then its pip fills the new environment from outside.
+$(VENV)/.installer: requirements-setup.lock
+	@if $(BIN)/uv --version >/dev/null 2>&1; then \
+	   $(INSTALL) --require-hashes -r requirements-setup.lock; exit; \
+	 fi; \
+	 python=; \
+	 for each in $(PYTHON) python3.11 python3 python3.12 python3.13 python3.14 python; do \
+	   if "$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then python=$$each; break; fi; \
+	 done; \
+	 if [ -z "$$python" ]; then \
+	   echo 'Python 3.11 or newer is missing: no python3.11 or python3 of that age on the PATH (or: make PYTHON=/where/it/is)' >&2; \
+	   exit 1; \
+	 fi; \
+	 echo "setting up $(VENV) with $$("$$python" --version)"; \
+	 if "$$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+	   "$$python" -m venv --clear $(VENV) && \
+	   $(BIN)/python -m pip install --quiet --require-hashes -r requirements-setup.lock; \
+	 elif "$$python" -c 'import venv, pip' >/dev/null 2>&1; then \
+	   "$$python" -m venv --clear --without-pip $(VENV) && \
+	   "$$python" -m pip --python $(BIN)/python install --quiet --require-hashes -r requirements-setup.lock; \
+	 else \
+	   echo "$$python has neither ensurepip nor pip: install one of them (Debian: python3-venv or python3-pip)" >&2; exit 1; \
+	 fi
+	@touch $@
+
+$(RUNTIME): $(VENV)/.installer requirements.lock pyproject.toml
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): $(RUNTIME) requirements-dev.lock
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""The marketplace, as it is reached and as it is read."""

@@ -1,0 +1,1 @@
+"""Revisions, in two lines; see the package above."""

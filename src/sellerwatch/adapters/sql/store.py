@@ -1,0 +1,77 @@
+"""The store in a database: a transaction is a plain function that is handed all stores on one connection.
+
+Promises what ports/store.py says. A commit whose answer is lost is told as Unavailable although it may have happened:
+work is written so that doing it again changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.session import Session
+from sellerwatch.adapters.sql.stores import executions, publications, schedules, sellers, tasks
+from sellerwatch.adapters.sql.stores import chores, events, identities, products, raws
+from sellerwatch.adapters.sql.trouble import persisting, watched
+from sellerwatch.ports import store as port
+
+T = TypeVar("T")
+
+
+class SqlUnit:
+    """All stores of one transaction."""
+
+    __slots__ = (
+        "attempts",
+        "breakers",
+        "changes",
+        "chores",
+        "events",
+        "executions",
+        "identities",
+        "listings",
+        "notices",
+        "products",
+        "publications",
+        "raws",
+        "schedules",
+        "sellers",
+        "tasks",
+    )
+
+    def __init__(self, session: Session) -> None:
+        self.sellers: port.Sellers = sellers.Sellers(session)
+        self.schedules: port.SchedulesKept = schedules.SchedulesKept(session)
+        self.notices: port.Notices = schedules.Notices(session)
+        self.executions: port.Executions = executions.Executions(session)
+        self.listings: port.Listings = executions.Listings(session)
+        self.tasks: port.Tasks = tasks.Tasks(session)
+        self.attempts: port.Attempts = tasks.Attempts(session)
+        self.publications: port.Publications = publications.Publications(session)
+        self.raws: port.Raws = raws.Raws(session)
+        self.products: port.Products = products.Products(session)
+        self.changes: port.Changes = products.Changes(session)
+        self.events: port.Events = events.Events(session)
+        self.identities: port.Identities = identities.Identities(session)
+        self.breakers: port.Breakers = identities.Breakers(session)
+        self.chores: port.Chores = chores.Chores(session)
+
+
+class SqlStore:
+    """`ports.store.Store` on a Database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def transact(self, work: Callable[[port.Unit], T]) -> T:
+        run = self._on_unit(work)
+        return await persisting(lambda: self._database.write(run))
+
+    async def read(self, work: Callable[[port.Unit], T]) -> T:
+        run = self._on_unit(work)
+        return await persisting(lambda: self._database.read(run))
+
+    def _on_unit(self, work: Callable[[port.Unit], T]) -> Callable[[Connection], T]:
+        dialect = self._database.dialect
+        return watched(lambda connection: work(SqlUnit(Session(connection, dialect))))

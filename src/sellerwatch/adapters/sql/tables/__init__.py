@@ -1,0 +1,61 @@
+"""Every table, defined once for every database; names, columns and indexes as the contract has them.
+
+Indexes bear the contract's names here; `dialect.for_dialect` gives them the names a database knows them by.
+"""
+
+from sellerwatch.adapters.sql.tables.columns import Moment, metadata
+from sellerwatch.adapters.sql.tables.house import alerts, field_drift, locks, processes, queue_messages, sweeps
+from sellerwatch.adapters.sql.tables.identities import (
+    circuit_breaker_event,
+    circuit_breaker_state,
+    rate_limit_bucket,
+    token_refresh_schedule,
+    token_usage_log,
+    user_agent_pool,
+    user_agent_token,
+)
+from sellerwatch.adapters.sql.tables.products import (
+    crawling_metrics_daily,
+    product_changes,
+    product_outbox,
+    product_raw_data,
+    products,
+)
+from sellerwatch.adapters.sql.tables.sellers import (
+    crawling_schedule_executions,
+    crawling_schedules,
+    scheduler_outbox,
+    sellers,
+)
+from sellerwatch.adapters.sql.tables.tasks import crawl_executions, crawler_task_outbox, crawler_tasks, listings
+
+__all__ = [
+    "Moment",
+    "alerts",
+    "circuit_breaker_event",
+    "circuit_breaker_state",
+    "crawl_executions",
+    "crawler_task_outbox",
+    "crawler_tasks",
+    "crawling_metrics_daily",
+    "crawling_schedule_executions",
+    "crawling_schedules",
+    "field_drift",
+    "listings",
+    "locks",
+    "metadata",
+    "processes",
+    "product_changes",
+    "product_outbox",
+    "product_raw_data",
+    "products",
+    "queue_messages",
+    "rate_limit_bucket",
+    "scheduler_outbox",
+    "sellers",
+    "sweeps",
+    "token_refresh_schedule",
+    "token_usage_log",
+    "user_agent_pool",
+    "user_agent_token",
+]

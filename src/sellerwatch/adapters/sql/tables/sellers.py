@@ -1,0 +1,111 @@
+"""Sellers, their schedules, the schedules' outbox, and the executions of crawls."""
+
+from sqlalchemy import CheckConstraint, Index, String
+
+from sellerwatch.adapters.sql.tables.columns import (
+    COUNT,
+    ERROR,
+    JSON,
+    MOMENT,
+    OWNER,
+    SELLER,
+    STATUS,
+    UID,
+    exact,
+    key,
+    number,
+    optional,
+    required,
+    table,
+    unique,
+)
+
+sellers = table(
+    "sellers",
+    key(),
+    required("seller_id", SELLER),
+    required("name", String(200)),
+    required("crawl_source", STATUS, "MINI_SHOP"),
+    required("crawling_interval_days", COUNT),
+    required("status", STATUS),
+    required("total_product_count", COUNT, 0),
+    required("created_at", MOMENT),
+    required("updated_at", MOMENT),
+    CheckConstraint("crawling_interval_days BETWEEN 1 AND 30", name="ck_sellers_crawling_interval_days"),
+    unique("idx_seller_id", "seller_id"),
+    Index("idx_status", "status"),
+)
+
+crawling_schedules = table(
+    "crawling_schedules",
+    key(),
+    required("schedule_id", UID),
+    required("seller_id", SELLER),
+    required("schedule_rule", exact(64)),
+    required("schedule_expression", exact(64)),
+    required("status", STATUS),
+    optional("next_run_at", MOMENT),
+    optional("last_triggered_at", MOMENT),
+    required("created_at", MOMENT),
+    required("updated_at", MOMENT),
+    unique("idx_schedule_id", "schedule_id"),
+    unique("idx_seller_id", "seller_id"),
+    Index("idx_status", "status"),
+    Index("idx_due", "status", "next_run_at"),
+)
+
+scheduler_outbox = table(
+    "scheduler_outbox",
+    key(),
+    required("outbox_id", UID),
+    required("schedule_id", UID),
+    required("event_type", exact(32)),
+    required("payload", JSON),
+    required("status", STATUS),
+    required("retry_count", COUNT, 0),
+    required("next_attempt_at", MOMENT),
+    optional("claimed_by", OWNER),
+    optional("claimed_until", MOMENT),
+    optional("error_message", ERROR),
+    required("created_at", MOMENT),
+    optional("sent_at", MOMENT),
+    unique("idx_outbox_id", "outbox_id"),
+    Index("idx_status_created_at", "status", "created_at"),
+    # What is due is found without walking over what waits for later.
+    Index("idx_claim", "status", "next_attempt_at", "id"),
+    Index("idx_schedule_id", "schedule_id", "status"),
+)
+
+crawling_schedule_executions = table(
+    "crawling_schedule_executions",
+    key(),
+    required("execution_id", UID),
+    required("schedule_id", UID),
+    required("seller_id", SELLER),
+    required("trigger_key", exact(200)),
+    required("status", STATUS),
+    required("total_tasks_created", COUNT, 0),
+    required("completed_tasks", COUNT, 0),
+    required("failed_tasks", COUNT, 0),
+    required("progress_rate", number(5, 2), 0),
+    required("success_rate", number(5, 2), 0),
+    required("started_at", MOMENT),
+    optional("completed_at", MOMENT),
+    optional("error_message", ERROR),
+    # The seller's id while it is open, NULL once it has ended: at most one open execution per seller.
+    optional("open_key", SELLER),
+    required("plan_attempts", COUNT, 0),
+    optional("next_attempt_at", MOMENT),
+    optional("claimed_by", OWNER),
+    optional("claimed_until", MOMENT),
+    # What the list said it holds, and how far the list is known: OPEN, COMPLETE, INCOMPLETE, SETTLED.
+    optional("expected_items", COUNT),
+    required("list_state", STATUS, "OPEN"),
+    unique("idx_execution_id", "execution_id"),
+    Index("idx_schedule_id_started_at", "schedule_id", "started_at"),
+    Index("idx_seller_id_started_at", "seller_id", "started_at"),
+    Index("idx_status", "status"),
+    unique("uk_schedule_trigger", "schedule_id", "trigger_key"),
+    unique("uk_open_key", "open_key"),
+    Index("idx_list_state", "status", "list_state"),
+)

@@ -1,0 +1,135 @@
+"""Schedules: when a seller is crawled next. One per seller, following its interval and its activation.
+
+    create ─▶ ACTIVE ◀── activate / deactivate ──▶ INACTIVE
+                │  ▲
+      give_up ──▼  │── restore       (the scheduler outbox gave up; its next success makes it ACTIVE again)
+              FAILED
+
+A verb returns the event it caused, or None: the caller writes it to the scheduler outbox in the same transaction.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import blake2b
+
+from sellerwatch.domain.errors import WrongVerb
+from sellerwatch.domain.ids import derived
+
+RULE_PREFIX = "mustit-crawler-"
+RULE_NAME_MAX = 64
+_HASH_DIGITS = 8
+
+
+class ScheduleStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+    INACTIVE = "INACTIVE"
+    FAILED = "FAILED"
+
+
+class ScheduleEvent(StrEnum):
+    """What happened to a schedule, by the name its outbox row bears."""
+
+    REGISTERED = "SCHEDULE_CREATED"
+    UPDATED = "SCHEDULE_UPDATED"
+    DEACTIVATED = "SCHEDULE_DELETED"
+
+
+def rule_name(seller_id: str) -> str:
+    """EventBridge allows 64 characters: a longer name is cut and ends in a hash of the whole."""
+    name = RULE_PREFIX + seller_id
+    if len(name) <= RULE_NAME_MAX:
+        return name
+    mark = blake2b(seller_id.encode(), digest_size=_HASH_DIGITS // 2).hexdigest()
+    return f"{name[: RULE_NAME_MAX - _HASH_DIGITS - 1]}-{mark}"
+
+
+def rate_expression(days: int) -> str:
+    return "rate(1 day)" if days == 1 else f"rate({days} days)"
+
+
+@dataclass(slots=True)
+class Schedule:
+    schedule_id: str
+    seller_id: str
+    interval_days: int
+    rule_name: str
+    status: ScheduleStatus
+    next_run_at: datetime
+    last_triggered_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def create(
+        cls, schedule_id: str, seller_id: str, interval_days: int, at: datetime
+    ) -> tuple["Schedule", ScheduleEvent]:
+        schedule = cls(
+            schedule_id=schedule_id,
+            seller_id=seller_id,
+            interval_days=interval_days,
+            rule_name=rule_name(seller_id),
+            status=ScheduleStatus.ACTIVE,
+            next_run_at=at + timedelta(days=interval_days),
+            last_triggered_at=None,
+            created_at=at,
+            updated_at=at,
+        )
+        return schedule, ScheduleEvent.REGISTERED
+
+    @property
+    def expression(self) -> str:
+        return rate_expression(self.interval_days)
+
+    @property
+    def is_active(self) -> bool:
+        """A FAILED schedule still runs: only its announcement to the outside failed."""
+        return self.status is not ScheduleStatus.INACTIVE
+
+    def change_interval(self, days: int, at: datetime) -> ScheduleEvent | None:
+        if days == self.interval_days:
+            return None
+        self.interval_days, self.updated_at = days, at
+        since = self.last_triggered_at or self.created_at
+        self.next_run_at = max(at, since + timedelta(days=days))
+        return ScheduleEvent.UPDATED if self.is_active else None
+
+    def activate(self, at: datetime) -> ScheduleEvent | None:
+        if self.is_active:
+            return None
+        self.status, self.updated_at = ScheduleStatus.ACTIVE, at
+        self.next_run_at = at + timedelta(days=self.interval_days)
+        return ScheduleEvent.REGISTERED
+
+    def deactivate(self, at: datetime) -> ScheduleEvent | None:
+        if not self.is_active:
+            return None
+        self.status, self.updated_at = ScheduleStatus.INACTIVE, at
+        return ScheduleEvent.DEACTIVATED
+
+    def is_due(self, at: datetime) -> bool:
+        return self.is_active and self.next_run_at <= at
+
+    def trigger_key(self) -> str:
+        """The name of the run that is due: the same however often, and by however many, it is triggered."""
+        return derived(self.schedule_id, f"run/{self.next_run_at.isoformat()}")
+
+    def advance(self, at: datetime) -> None:
+        """A scheduled run was triggered. Runs missed meanwhile are caught up by this one, once."""
+        if not self.is_due(at):
+            raise WrongVerb("schedule", self.schedule_id, f"{self.status}, due {self.next_run_at:%F %T}", "advance")
+        step = timedelta(days=self.interval_days)
+        self.next_run_at += step * ((at - self.next_run_at) // step + 1)
+        self.last_triggered_at = self.updated_at = at
+
+    def note_triggered(self, at: datetime) -> None:
+        """Triggered from outside (EventBridge, an operator): the next scheduled run does not move."""
+        self.last_triggered_at = self.updated_at = at
+
+    def give_up(self, at: datetime) -> None:
+        if self.status is ScheduleStatus.ACTIVE:
+            self.status, self.updated_at = ScheduleStatus.FAILED, at
+
+    def restore(self, at: datetime) -> None:
+        if self.status is ScheduleStatus.FAILED:
+            self.status, self.updated_at = ScheduleStatus.ACTIVE, at

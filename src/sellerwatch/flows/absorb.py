@@ -1,0 +1,132 @@
+"""Step 4, absorb: documents → products, changes, product outbox.
+
+    one commit: ripe raws, whole observations at a time ─▶ products ─▶ changes ─▶ product outbox, raws PROCESSED
+
+One crawl of an item is one observation: its list entry, detail and options are applied together, in that order, and
+make at most one version, one change and one event. A raw that can't be understood is FAILED with its error and takes
+neither its siblings nor its neighbours with it. Nothing is called outside: the whole step is one transaction, and a
+crash in its middle leaves everything as it was.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sellerwatch.domain.changes import Change
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.errors import Trouble
+from sellerwatch.domain.outbox import ProductEvent, backoff
+from sellerwatch.domain.products import Fetched, Product, announce
+from sellerwatch.domain.raws import Raw, RawStatus
+from sellerwatch.domain.sellers import CrawlSource
+from sellerwatch.ports.marketplace import Reader
+from sellerwatch.ports.store import Store, Unit
+from sellerwatch.ports.time import Bell, Chance, Clock
+
+_ORDER = {DocumentKind.MINI_SHOP: 0, DocumentKind.DETAIL: 1, DocumentKind.OPTION: 2}
+_BACKOFF_SECONDS, _BACKOFF_CEILING = 60.0, 3600.0
+_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    raws: int
+    failed: int
+    changes: tuple[Change, ...]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one commit will write."""
+
+    products: dict[int, Product]
+    sources: dict[str, CrawlSource]
+    at: datetime
+    pause: timedelta
+    touched: dict[int, Product] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    events: list[ProductEvent] = field(default_factory=list)
+    drift: list[tuple[DocumentKind, str, str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Absorb:
+    store: Store
+    reader: Reader
+    clock: Clock
+    chance: Chance
+    bell: Bell
+    batch: int = 300
+
+    async def run(self) -> Absorbed:
+        at = self.clock.now()
+        # The raws' own backoff is drawn outside the transaction, which may be tried again.
+        pause = backoff(0, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
+        absorbed = await self.store.transact(lambda unit: self._write(unit, at, pause))
+        if absorbed.changes:
+            self.bell.ring("deliver")
+        return absorbed
+
+    def _write(self, unit: Unit, at: datetime, pause: timedelta) -> Absorbed:
+        raws = unit.raws.lock_ripe(at, self.batch)
+        if not raws:
+            return Absorbed(0, 0, ())
+        sellers = {raw.seller_id for raw in raws}
+        sources = {s.seller_id: s.crawl_source for s in map(unit.sellers.get, sorted(sellers)) if s}
+        batch = _Batch(unit.products.lock({raw.item_no for raw in raws if raw.item_no}), sources, at, pause)
+        for observation in _observations(raws):
+            self._observe(batch, observation)
+        unit.products.save(list(batch.touched.values()))
+        unit.changes.add(batch.changes)
+        unit.events.add(batch.events)
+        unit.raws.save(raws)
+        unit.chores.note_drift(batch.drift, at)
+        failed = sum(raw.status is RawStatus.FAILED for raw in raws)
+        return Absorbed(len(raws), failed, tuple(batch.changes))
+
+    def _observe(self, batch: _Batch, raws: Sequence[Raw]) -> None:
+        readable: list[tuple[Raw, Fetched]] = []
+        for raw in raws:
+            try:
+                document = self.reader.document(raw.kind, raw.item_no, raw.body)
+            except Trouble as error:
+                raw.failed(str(error), batch.at + batch.pause * 2**raw.retry_count)
+                where = getattr(error, "where", raw.kind.value)
+                batch.drift.append((raw.kind, where, "unreadable", str(error)[:_SAMPLE]))
+                continue
+            batch.drift += [(raw.kind, name, "missing", str(raw.item_no)) for name in document.missing]
+            batch.drift += [(raw.kind, name, "unknown", str(raw.item_no)) for name in document.unknown]
+            readable.append((raw, Fetched(document, raw.raw_hash, raw.crawled_at)))
+        if not readable:
+            return
+        item_no, seller_id = raws[0].item_no, raws[0].seller_id
+        product = batch.products.get(item_no)
+        if product is None and self._is_foreign(batch, seller_id, readable):
+            for raw, _ in readable:
+                raw.processed(None, batch.at, "another seller's item in the search: skipped")
+            return
+        product = product or Product.discover(item_no, seller_id, min(fetched.at for _, fetched in readable))
+        batch.products[item_no] = batch.touched[item_no] = product
+        change = product.apply((fetched for _, fetched in readable), batch.at)
+        for raw, _ in readable:
+            raw.processed(product.product_id, batch.at)
+        if change:
+            batch.changes.append(change)
+            batch.events.append(announce(product, change))
+
+    def _is_foreign(self, batch: _Batch, seller_id: str, readable: Iterable[tuple[Raw, Fetched]]) -> bool:
+        """A keyword search also shows other sellers' items; whose an item is, its detail says."""
+        if batch.sources.get(seller_id) is not CrawlSource.SEARCH:
+            return False
+        owners = [f.document.seller_id for _, f in readable if f.document.seller_id]
+        return any(owner.casefold() != seller_id.casefold() for owner in owners)
+
+
+def _observations(raws: Sequence[Raw]) -> list[list[Raw]]:
+    """By execution and item, oldest first, documents in the order in which they are applied."""
+    groups: dict[tuple[str, int], list[Raw]] = {}
+    for raw in sorted(raws, key=lambda raw: (raw.crawled_at, _ORDER[raw.kind])):
+        groups.setdefault((raw.execution_id, raw.item_no), []).append(raw)
+    for group in groups.values():
+        group.sort(key=lambda raw: _ORDER[raw.kind])
+    return list(groups.values())

@@ -1,0 +1,90 @@
+"""Announcing schedules: scheduler outbox → whatever fires the triggers, and alerts → whoever is on call.
+
+    claim: WAITING ─▶ SENDING ─▶ announce (nothing is open) ─▶ COMPLETED, or WAITING with backoff, or FAILED
+
+Rows of one schedule go in order. When one is given up its schedule becomes FAILED and an alert is raised; the next
+success makes it ACTIVE again. Everything announced is idempotent: a crash in the middle announces it twice.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from sellerwatch.domain.errors import Trouble
+from sellerwatch.domain.outbox import OutboxStatus, ScheduleNotice, backoff
+from sellerwatch.ports.outside import Alert, Alerts, Schedules, Severity
+from sellerwatch.ports.store import Claim, Store, Unit
+from sellerwatch.ports.time import Chance, Clock
+
+_BACKOFF_SECONDS, _BACKOFF_CEILING = 5.0, 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    store: Store
+    schedules: Schedules
+    alerts: Alerts
+    clock: Clock
+    chance: Chance
+    owner: str
+    retries_max: int = 3
+    batch: int = 100
+    claim_seconds: float = 30.0
+    alert_repeat_seconds: float = 3600.0
+
+    async def run(self) -> int:
+        """Announce what is due; how many rows were taken up."""
+        at = self.clock.now()
+        claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
+        notices = await self.store.transact(lambda unit: unit.notices.claim(claim, self.batch))
+        for notice in notices:
+            error = await self._tell(notice)
+            write = partial(self._write, notice=notice, error=error, chance=self.chance.random())
+            await self.store.transact(write)
+        return len(notices)
+
+    async def tell_alerts(self) -> int:
+        """Tell the open alerts that nobody was told of lately; how many got through."""
+        at = self.clock.now()
+        due = await self.store.read(lambda unit: unit.chores.alerts_to_tell(at, self.alert_repeat_seconds))
+        names: list[str] = []
+        for name, severity, text, since, details in due:
+            if await self.alerts.tell(Alert(name, Severity(severity), text, since, details)):
+                names.append(name)
+        await self.store.transact(partial(_told, names=names, at=at))
+        return len(names)
+
+    async def _tell(self, notice: ScheduleNotice) -> str | None:
+        try:
+            await self.schedules.announce(notice)
+        except Trouble as error:
+            return str(error)
+        return None
+
+    def _write(self, unit: Unit, notice: ScheduleNotice, error: str | None, chance: float) -> None:
+        at = self.clock.now()
+        if error is None:
+            notice.completed(at)
+        else:
+            pause = backoff(notice.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)
+            notice.failed(error, self.retries_max, at + pause)
+        if not unit.notices.save([notice], self.owner):
+            return
+        schedule = unit.schedules.lock_by_id(notice.schedule_id)
+        if schedule is None or notice.status is OutboxStatus.WAITING:
+            return
+        if notice.status is OutboxStatus.FAILED:
+            schedule.give_up(at)
+            text = f"schedule of {schedule.seller_id} could not be announced: {error}"
+            unit.chores.raise_alert(
+                f"schedule_failed:{schedule.seller_id}", "critical", text, {"outboxId": notice.outbox_id}, at
+            )
+        else:
+            schedule.restore(at)
+            unit.chores.clear_alert(f"schedule_failed:{schedule.seller_id}", at)
+        unit.schedules.save(schedule)
+
+
+def _told(unit: Unit, names: list[str], at: datetime) -> None:
+    for name in names:
+        unit.chores.told(name, at)

@@ -1,0 +1,261 @@
+"""Step 3, crawl: queue → marketplace → documents and follow-ups.
+
+    A lease        nothing has changed yet: failing here costs nothing
+    B claim        one commit: tasks RUNNING, attempts
+    C ask          HTTP, each request on its own lease; no transaction
+    D report       to the pool, before anything else can fail
+    E settle       one commit: task SUCCESS | RETRY | FAILED, raws, follow-ups and their outbox, the execution's counters
+    F ack
+
+B and E of what is under way at the same time are written together. A crash after A leaves a lease, after B or C a
+claim, after E a message: each runs out by itself, and what comes again finds the task as it is. E writes only for
+the attempt that the task still bears.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from sellerwatch.domain.addresses import Addresses
+from sellerwatch.domain.errors import Unreadable
+from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
+from sellerwatch.ports.marketplace import Reader
+from sellerwatch.ports.pool import Lease, Pool
+from sellerwatch.ports.queue import Delivery, Queue
+from sellerwatch.ports.store import Store, Unit
+from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.steps.asking import Asking
+from sellerwatch.steps.settling import Harvest, Settled, Settling
+from sellerwatch.steps.together import Together
+
+_POLL_SECONDS = 1.0
+_INACTIVE = "seller inactive"
+
+
+@dataclass(slots=True)
+class Job:
+    """A task under way in this process."""
+
+    task: Task
+    attempt: Attempt
+    delivery: Delivery
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The settings of a worker."""
+
+    concurrency: int = 100
+    claim_seconds: float = 30.0
+    task_retries: int = 2
+    abandons_max: int = 30
+    shutdown_seconds: float = 25.0
+
+
+class Crawl:
+    def __init__(
+        self,
+        store: Store,
+        pool: Pool,
+        queue: Queue,
+        asking: Asking,
+        reader: Reader,
+        addresses: Addresses,
+        clock: Clock,
+        chance: Chance,
+        bell: Bell,
+        settling: Settling,
+        owner: str,
+        orders: Orders,
+        group_seconds: float = 0.005,
+    ) -> None:
+        self._store, self._pool, self._queue, self._asking, self._reader = store, pool, queue, asking, reader
+        self._addresses, self._clock, self._chance, self._bell = addresses, clock, chance, bell
+        self._settling, self._owner, self._orders = settling, owner, orders
+        self._finish = Together(self._finish_many, clock, group_seconds)
+        self._jobs: dict[str, Job] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    async def run(self) -> None:
+        """Crawl until `stop`: receive no more than there are identities for, and run what was received."""
+        keeper = asyncio.create_task(self._keep_claims())
+        try:
+            while not self._is_stopping:
+                await self._take_and_start()
+            if self._running:
+                await asyncio.wait(self._running, timeout=self._orders.shutdown_seconds)
+        finally:
+            keeper.cancel()
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(keeper, *self._running, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Receive nothing any more; what runs is finished, what waits is handed back."""
+        self._is_stopping = True
+        self._asking.is_stopping = lambda: True
+        for name in ("crawl", "pool"):
+            self._bell.ring(name)
+
+    async def _take_and_start(self) -> None:
+        room = self._orders.concurrency - len(self._running)
+        if room <= 0:
+            await self._bell.wait("crawl", _POLL_SECONDS)
+            return
+        for job in await self.take(room):
+            self._start(job)
+
+    def _start(self, job: Job) -> None:
+        self._jobs[job.task.task_id] = job
+        running = asyncio.create_task(self.work(job))
+        self._running.add(running)
+        running.add_done_callback(lambda done: self._ended(job, done))
+
+    def _ended(self, job: Job, running: asyncio.Task[None]) -> None:
+        self._running.discard(running)
+        self._jobs.pop(job.task.task_id, None)
+        self._bell.ring("crawl")
+        if not running.cancelled() and running.exception():
+            # Not settled: its claim runs out, and the sweep or the redelivery begins a new attempt.
+            self._bell.ring("trouble")
+
+    async def take(self, room: int) -> list[Job]:
+        """A and B: receive as many as there are identities for, lease, claim."""
+        outlook = await self._pool.outlook()
+        if not outlook.free:
+            wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else _POLL_SECONDS
+            await self._bell.wait("pool", min(max(wait, 0.001), _POLL_SECONDS))
+            return []
+        deliveries = await self._queue.receive(min(room, outlook.free), _POLL_SECONDS)
+        if not deliveries:
+            return []
+        grant = await self._pool.lease(len(deliveries))
+        count = len(grant.leases)
+        if count < len(deliveries):
+            await self._queue.give_back([delivery.receipt for delivery in deliveries[count:]])
+        return await self._claim(deliveries[:count], list(grant.leases))
+
+    async def work(self, job: Job) -> None:
+        """C to F for one task."""
+        asked = await self._asking.ask(job.task.kind, job.task.request_url, task_id=job.task.task_id, lease=job.lease)
+        harvest = Harvest(job.task, job.attempt, asked)
+        if job.task.kind.is_list and asked.blame is None and asked.answer is not None:
+            try:
+                harvest.listing = self._reader.listing(job.task.kind, asked.answer.body)
+            except Unreadable as error:
+                harvest.unreadable = str(error)
+        await self._finish((harvest, job.delivery.receipt))
+
+    async def _claim(self, deliveries: Sequence[Delivery], leases: list[Lease]) -> list[Job]:
+        at = self._clock.now()
+        readable = {task_id: delivery for delivery in deliveries if (task_id := _task_id(delivery))}
+        attempt_ids = {task_id: self._chance.uuid7(at) for task_id in readable}
+        until = at + timedelta(seconds=self._orders.claim_seconds)
+
+        def work(unit: Unit) -> tuple[dict[str, Task], set[str], set[str]]:
+            tasks = unit.tasks.lock(readable)
+            inactive = unit.sellers.inactive({task.seller_id for task in tasks.values()})
+            early = [t.task_id for t in tasks.values() if t.status in {TaskStatus.WAITING, TaskStatus.RETRY}]
+            are_out = unit.publications.are_out(early) if early else set()
+            claimed, abandoned = [], []
+            for task in tasks.values():
+                is_early = task.status in {TaskStatus.WAITING, TaskStatus.RETRY} and task.task_id not in are_out
+                if not task.is_open or is_early or task.has_live_claim(at) or task.seller_id in inactive:
+                    continue
+                if task.attempt_id and task.status is TaskStatus.RUNNING:
+                    abandoned.append(task.attempt_id)
+                task.claim(attempt_ids[task.task_id], self._owner, until, at)
+                claimed.append(task)
+            unit.attempts.abandon(abandoned, at)
+            unit.tasks.save(claimed)
+            unit.attempts.add([_attempt(task, lease.agent_id) for task, lease in zip(claimed, leases, strict=False)])
+            return tasks, {task.task_id for task in claimed}, inactive
+
+        tasks, claimed, inactive = await self._store.transact(work)
+        return await self._sort(deliveries, tasks, claimed, inactive, leases)
+
+    async def _sort(
+        self,
+        deliveries: Sequence[Delivery],
+        tasks: dict[str, Task],
+        claimed: set[str],
+        inactive: set[str],
+        leases: list[Lease],
+    ) -> list[Job]:
+        """What was claimed becomes a job; every other message is answered by the state of its task."""
+        jobs, done = [], []
+        for delivery in deliveries:
+            task_id = _task_id(delivery)
+            task = tasks.get(task_id) if task_id else None
+            if task_id is None:
+                await self._queue.bury(delivery.receipt, "a message needs taskId, sellerId, taskType and requestUrl")
+            elif task is not None and task_id in claimed:
+                claimed.discard(task_id)
+                jobs.append(Job(task, _attempt(task, leases[0].agent_id), delivery, leases.pop(0)))
+            elif task is None or not task.is_open:
+                done.append(delivery.receipt)
+            elif task.seller_id in inactive:
+                await self._drop(task)
+                done.append(delivery.receipt)
+            else:
+                until = task.claimed_until or self._clock.now() + timedelta(seconds=_POLL_SECONDS)
+                delay = (until - self._clock.now()).total_seconds()
+                await self._queue.nack(delivery.receipt, max(delay, _POLL_SECONDS))
+        if done:
+            await self._queue.ack(done)
+        await self._asking.give_back(leases)
+        return jobs
+
+    async def _drop(self, task: Task) -> None:
+        at = self._clock.now()
+        await self._store.transact(lambda unit: self._settling.cancel(unit, [task.task_id], _INACTIVE, at))
+
+    async def _finish_many(self, finished: Sequence[tuple[Harvest, str]]) -> list[Settled]:
+        """E and F for all that came together."""
+        settled = await self._settling.settle([harvest for harvest, _ in finished])
+        await self._queue.ack([receipt for _, receipt in finished])
+        for name in self._settling.bells(settled):
+            self._bell.ring(name)
+        return settled
+
+    async def _keep_claims(self) -> None:
+        """While a task runs, its claim and its message's visibility last."""
+        pause = self._orders.claim_seconds / 3
+        while True:
+            await self._clock.sleep(pause)
+            now = self._clock.now()
+            old = [job for job in self._jobs.values() if (now - job.attempt.started_at).total_seconds() >= pause]
+            if not old:
+                continue
+            seconds = self._orders.claim_seconds
+            held = [(job.task.task_id, job.attempt.attempt_id) for job in old]
+            until = now + timedelta(seconds=seconds)
+            await self._queue.extend([job.delivery.receipt for job in old], seconds)
+            await self._store.transact(partial(_extend, held=held, until=until))
+
+
+def _extend(unit: Unit, held: list[tuple[str, str]], until: datetime) -> None:
+    unit.tasks.extend(held, until)
+
+
+def _attempt(task: Task, agent_id: int) -> Attempt:
+    if task.attempt_id is None or task.started_at is None:
+        raise AssertionError(f"task {task.task_id} was claimed without an attempt")
+    return Attempt(
+        task.attempt_id, task.task_id, task.seller_id, agent_id, AttemptStatus.RUNNING, started_at=task.started_at
+    )
+
+
+def _task_id(delivery: Delivery) -> str | None:
+    needed = ("taskId", "sellerId", "taskType", "requestUrl")
+    if not all(isinstance(delivery.body.get(name), str) for name in needed):
+        return None
+    return str(delivery.body["taskId"])

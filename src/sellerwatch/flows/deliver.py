@@ -1,0 +1,160 @@
+"""Step 5, deliver: product outbox → the operator's product server.
+
+    one commit: due rows WAITING ─▶ SENDING, of one product the newest stands in for those never sent ─▶ POST
+    (nothing is open) ─▶ one commit: COMPLETED, or WAITING with backoff, or FAILED with an alert
+
+One product's rows go in version order, one at a time. A crash between the POST and the second commit sends a row
+again under the same idempotency key. While the product server is known to be away nothing is sent but one trial at a
+time, and no row loses a retry by it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState, Transition
+from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, backoff
+from sellerwatch.ports.outside import ProductServer, Receipt
+from sellerwatch.ports.store import Claim, Store, Unit
+from sellerwatch.ports.time import Chance, Clock
+
+FINAL = frozenset({400, 401, 403, 404, 410, 413, 415})
+"""Answers that no retry will change: the row waits for a person."""
+_BACKOFF_SECONDS, _BACKOFF_CEILING = 30.0, 3600.0
+_BREAKER_FAILURES, _BREAKER_OPEN = 5, timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    sent: int
+    accepted: tuple[tuple[ProductEvent, Receipt], ...]
+    refused: tuple[tuple[ProductEvent, Receipt], ...]
+    is_paused: bool = False
+    """The product server's breaker is open."""
+
+
+@dataclass(slots=True)
+class Deliver:
+    store: Store
+    server: ProductServer
+    clock: Clock
+    chance: Chance
+    owner: str
+    batch: int = 100
+    concurrency: int = 16
+    retries_max: int = 5
+    claim_seconds: float = 60.0
+
+    async def run(self) -> Delivered:
+        at = self.clock.now()
+        breaker = await self.store.read(lambda unit: unit.breakers.load(BreakerScope.PRODUCT_SERVER)) or _new_breaker()
+        if not breaker.admits(at):
+            return Delivered(0, (), (), is_paused=True)
+        count = self.batch if breaker.state is BreakerState.CLOSED else 1
+        claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
+        rows = await self.store.transact(lambda unit: self._claim(unit, claim, count))
+        if not rows:
+            return Delivered(0, (), ())
+        transitions = _some(breaker.begin_trial(rows[0].outbox_id, claim.until, at))
+        receipts = await self._post(rows, breaker, transitions)
+        chances = [self.chance.random() for _ in rows]
+        await self.store.transact(lambda unit: self._write(unit, rows, receipts, chances, breaker, transitions))
+        told = [(row, receipt) for row, receipt in zip(rows, receipts, strict=True) if receipt]
+        accepted = tuple((row, receipt) for row, receipt in told if receipt.is_accepted)
+        return Delivered(len(told), accepted, tuple(pair for pair in told if not pair[1].is_accepted))
+
+    def _claim(self, unit: Unit, claim: Claim, count: int) -> list[ProductEvent]:
+        """Of each product the first row that must be sent as it is, or the newest in place of those never tried."""
+        heads, others = [], []
+        for rows in unit.events.claim(claim, count):
+            head, *rest = rows
+            if head.retry_count == 0:
+                untried = [row for row in rest if row.retry_count == 0]
+                for newer in untried:
+                    newer.supersede(head, claim.at)
+                    others.append(head)
+                    head = newer
+                rest = [row for row in rest if row not in untried]
+            heads.append(head)
+            for row in rest:
+                row.wait(row.next_attempt_at or claim.at)
+            others += rest
+        unit.events.save(others, self.owner)
+        return heads
+
+    async def _post(
+        self, rows: Sequence[ProductEvent], breaker: Breaker, transitions: list[Transition]
+    ) -> list[Receipt | None]:
+        """`concurrency` at a time; None for what was not sent because the breaker opened meanwhile."""
+        receipts: list[Receipt | None] = [None] * len(rows)
+        places = iter(range(len(rows)))
+
+        async def lane() -> None:
+            for place in places:
+                if breaker.state is BreakerState.OPEN:
+                    return
+                row = rows[place]
+                receipt = await self.server.deliver(row.outbox_id, row.payload, self.clock.now())
+                receipts[place] = receipt
+                now = self.clock.now()
+                if _is_away(receipt):
+                    transitions.extend(
+                        _some(breaker.failure(row.outbox_id, now, receipt.error or f"HTTP {receipt.status}"))
+                    )
+                else:
+                    transitions.extend(_some(breaker.success(row.outbox_id, now)))
+
+        await asyncio.gather(*(lane() for _ in range(min(self.concurrency, len(rows)))))
+        return receipts
+
+    def _write(
+        self,
+        unit: Unit,
+        rows: Sequence[ProductEvent],
+        receipts: Sequence[Receipt | None],
+        chances: Sequence[float],
+        breaker: Breaker,
+        transitions: Sequence[Transition],
+    ) -> None:
+        at = self.clock.now()
+        is_away = breaker.state is not BreakerState.CLOSED
+        for row, receipt, chance in zip(rows, receipts, chances, strict=True):
+            if receipt is not None and receipt.is_accepted:
+                row.completed(at)
+                continue
+            pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)
+            if receipt is None or (is_away and _is_away(receipt)):
+                row.wait(max(breaker.retry_at() or at, at + pause))
+                continue
+            pause = max(pause, receipt.retry_after or timedelta(0))
+            error = receipt.error or f"HTTP {receipt.status}"
+            row.failed(error, self.retries_max, at + pause, is_final=receipt.status in FINAL)
+        unit.events.save(rows, self.owner)
+        unit.breakers.record(transitions)
+        unit.breakers.save(breaker, at)
+        failed = [row for row in rows if row.status is OutboxStatus.FAILED]
+        if failed:
+            unit.chores.raise_alert(
+                "delivery_failed",
+                "critical",
+                f"the product server did not take {len(failed)} changes: {failed[0].error_message}",
+                {"outboxIds": [row.outbox_id for row in failed[:10]]},
+                at,
+            )
+        if any(t.to_state is BreakerState.OPEN for t in transitions):
+            unit.chores.raise_alert("product_server_away", "critical", "the product server is away", {}, at)
+        if any(t.to_state is BreakerState.CLOSED for t in transitions):
+            unit.chores.clear_alert("product_server_away", at)
+
+
+def _new_breaker() -> Breaker:
+    return Breaker(BreakerScope.PRODUCT_SERVER, _BREAKER_FAILURES, _BREAKER_OPEN)
+
+
+def _is_away(receipt: Receipt) -> bool:
+    return receipt.status is None or receipt.status >= 500
+
+
+def _some(transition: Transition | None) -> list[Transition]:
+    return [transition] if transition else []

@@ -1,0 +1,217 @@
+"""Healing: what stood still goes back to the start of its own step. One method a sweep, each safe to run anywhere,
+at any time, twice at once; each says how much it found.
+
+    stuck tasks         RUNNING, the claim run out         attempt ABANDONED, RETRY, outbox PENDING; or FAILED
+    published orphans   PUBLISHED, but no message          the same, with a new deduplication id
+    dead letters        whose task is open                 published anew
+    outbox zombies      PROCESSING, SENDING past deadline  back to PENDING, WAITING
+    failed task outbox  FAILED, but the task is open       PENDING, or the task FAILED
+    failed raws         with retries left                  PENDING
+    executions          open without an open task          COMPLETED; open for too long: an alert
+    daily figures       of a day that has ended            written
+    retention           older than may be kept             deleted, a little at a time
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from sellerwatch.domain.addresses import Addresses
+from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.tasks import Task, TaskStatus
+from sellerwatch.ports.pool import Pool, WhyNot
+from sellerwatch.ports.queue import Queue
+from sellerwatch.ports.store import Store, Unit
+from sellerwatch.ports.time import Bell, Clock
+from sellerwatch.steps.closing import Closing, cancel_tasks
+
+_DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class HealRules:
+    batch: int = 500
+    stuck_seconds: float = 600.0
+    orphan_seconds: float = 900.0
+    abandons_max: int = 30
+    raw_retries: int = 3
+    task_outbox_retries: int = 3
+    page_size: int = 500
+    raw_retention_days: float = 90.0
+    timezone: str = "Asia/Seoul"
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    store: Store
+    queue: Queue
+    pool: Pool
+    addresses: Addresses
+    clock: Clock
+    bell: Bell
+    rules: HealRules
+
+    async def stuck_tasks(self) -> int:
+        at = self.clock.now()
+        before = at - timedelta(seconds=self.rules.stuck_seconds)
+
+        def work(unit: Unit) -> int:
+            tasks = unit.tasks.lock_stuck(at, before, self.rules.batch)
+            unit.attempts.abandon([task.attempt_id for task in tasks if task.attempt_id], at)
+            self._start_again(unit, tasks, at)
+            return len(tasks)
+
+        return self._told("relay", await self.store.transact(work))
+
+    async def published_orphans(self) -> int:
+        """Not while receiving pauses: a message that nobody may take has not been lost."""
+        at = self.clock.now()
+        figures = await self.pool.figures()
+        breakers = (figures.pool_breaker, figures.site_breaker)
+        if figures.why is WhyNot.EMPTY or any(breaker.state is not BreakerState.CLOSED for breaker in breakers):
+            return 0
+        before = at - timedelta(seconds=self.rules.orphan_seconds)
+        if any(breaker.closed_at and breaker.closed_at > before for breaker in breakers):
+            return 0
+        found = await self.store.read(lambda unit: unit.tasks.lock_orphans(before, self.rules.batch))
+        missing = set(await self.queue.missing([task.task_id for task in found]))
+
+        def work(unit: Unit) -> int:
+            tasks = [t for t in unit.tasks.lock(missing).values() if t.status is TaskStatus.PUBLISHED]
+            self._start_again(unit, tasks, at)
+            unit.tasks.note_orphans([task.task_id for task in found], at)
+            return len(tasks)
+
+        return self._told("relay", await self.store.transact(work) if found else 0)
+
+    async def dead_letters(self) -> int:
+        """A dead letter is no proof of poison: while its task is open it is published anew."""
+        letters = [letter for letter in await self.queue.dead_letters(self.rules.batch) if letter.task_id]
+        if not letters:
+            return 0
+        at = self.clock.now()
+
+        def work(unit: Unit) -> int:
+            tasks = unit.tasks.lock([letter.task_id for letter in letters if letter.task_id])
+            again = [task for task in tasks.values() if task.is_open and not task.has_live_claim(at)]
+            self._start_again(unit, again, at)
+            return len(again)
+
+        published = await self.store.transact(work)
+        await self.queue.drop_dead([letter.letter_id for letter in letters])
+        return self._told("relay", published)
+
+    async def outbox_zombies(self) -> int:
+        at, count = self.clock.now(), self.rules.batch
+
+        def work(unit: Unit) -> int:
+            boxes = (unit.publications, unit.events, unit.notices)
+            return sum(box.free_zombies(at, count) for box in boxes)
+
+        return self._told("relay", await self.store.transact(work))
+
+    async def failed_task_outbox(self) -> int:
+        at = self.clock.now()
+
+        def work(unit: Unit) -> int:
+            rows = unit.publications.lock_failed(self.rules.batch)
+            tasks = unit.tasks.lock([row.task_id for row in rows])
+            lost = [tasks[r.task_id] for r in rows if r.retry_count >= self.rules.task_outbox_retries]
+            unit.publications.again([(r.task_id, at) for r in rows if r.retry_count < self.rules.task_outbox_retries])
+            closing = self._closing(unit, lost, at)
+            cancel_tasks(closing, lost, "could not be published")
+            closing.end()
+            return len(rows)
+
+        return self._told("relay", await self.store.transact(work))
+
+    async def failed_raws(self) -> int:
+        at = self.clock.now()
+
+        def work(unit: Unit) -> int:
+            raws = unit.raws.lock_failed(at, self.rules.raw_retries, self.rules.batch)
+            for raw in raws:
+                raw.again(at)
+            unit.raws.save(raws)
+            return len(raws)
+
+        return self._told("absorb", await self.store.transact(work))
+
+    async def executions(self) -> int:
+        at = self.clock.now()
+
+        def work(unit: Unit) -> int:
+            idle = unit.executions.lock_idle(self.rules.batch)
+            ended = sum(execution.complete_if_done(at) for execution in idle)
+            unit.executions.save(idle)
+            for execution in unit.executions.overdue(at, self.rules.batch):
+                text = f"the crawl of {execution.seller_id} has been open since {execution.started_at:%F %H:%M} UTC"
+                details = {"executionId": execution.execution_id}
+                unit.chores.raise_alert(f"execution_overdue:{execution.seller_id}", "warning", text, details, at)
+            return ended
+
+        return self._told("delist", await self.store.transact(work))
+
+    async def daily_figures(self) -> int:
+        """Of yesterday, in the operators' time zone, once it has ended."""
+        zone = ZoneInfo(self.rules.timezone)
+        today = self.clock.now().astimezone(zone).date()
+        day = today - timedelta(days=1)
+        start = datetime(day.year, day.month, day.day, tzinfo=zone)
+        end = datetime(today.year, today.month, today.day, tzinfo=zone)
+
+        def work(unit: Unit) -> int:
+            if unit.chores.figured_days(day):
+                return 0
+            return unit.chores.write_daily_figures(day, start, end)
+
+        return await self.store.transact(work)
+
+    async def retention(self) -> int:
+        """What is older than it may be kept, a batch of each kind at a time."""
+        at, count = self.clock.now(), self.rules.batch
+        raws = at - timedelta(days=self.rules.raw_retention_days)
+        ages = {
+            "attempts": at - _DAYS_90,
+            "breaker_events": at - _DAYS_90,
+            "tasks": at - _DAYS_90,
+            "usage": at - _DAYS_90,
+            "task_outbox": at - _DAYS_30,
+            "product_outbox": at - _DAYS_30,
+            "scheduler_outbox": at - _DAYS_30,
+            "raws": raws,
+            "queue": at - timedelta(minutes=10),
+            "processes": at - timedelta(days=1),
+        }
+        pruned = 0
+        for what, before in ages.items():
+            pruned += await self.store.transact(partial(_prune, what=what, before=before, count=count))
+        return pruned
+
+    def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> None:
+        """On their way again, or FAILED when that was tried too often."""
+        closing = self._closing(unit, tasks, at)
+        for task in tasks:
+            if task.status in {TaskStatus.RUNNING, TaskStatus.PUBLISHED}:
+                task.abandon(self.rules.abandons_max, at)
+            if not task.is_open:
+                closing.closed(task)
+        unit.tasks.save(tasks)
+        unit.publications.again([(task.task_id, at) for task in tasks if task.is_open])
+        closing.end()
+
+    def _closing(self, unit: Unit, tasks: Iterable[Task], at: datetime) -> Closing:
+        closing = Closing(unit, self.addresses, self.rules.page_size, at)
+        closing.begin(task.execution_id for task in tasks)
+        return closing
+
+    def _told(self, name: str, found: int) -> int:
+        if found:
+            self.bell.ring(name)
+        return found
+
+
+def _prune(unit: Unit, what: str, before: datetime, count: int) -> int:
+    return unit.chores.prune(what, before, count)

@@ -1,0 +1,182 @@
+"""Identities: loading the pool from the record, keeping the record by the pool, and fresh tokens.
+
+The pool leads in what an identity does; the record says which exist, and follows. Every event of the pool reaches the
+record, and a person where one is needed: the pool never drains without anyone being told. Read twice after a crash,
+an event is written twice over itself.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
+from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus, SealedToken
+from sellerwatch.ports.pool import Pool, PoolEvent, PoolEventKind, Standing
+from sellerwatch.ports.store import Store, Unit, Usage
+from sellerwatch.ports.time import Bell, Clock
+from sellerwatch.steps.asking import Asking
+
+_ALERT_OF = {BreakerScope.POOL: "pool_breaker_open", BreakerScope.SITE: "site_breaker_open"}
+_REFRESH_AHEAD = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class Identities:
+    store: Store
+    pool: Pool
+    clock: Clock
+    bell: Bell
+    asking: Asking | None = None
+    """None in a process that never asks the marketplace."""
+    _revision: int = 0
+    _tokens: dict[int, str | None] = field(default_factory=dict)
+
+    async def load(self) -> int:
+        """Make the pool's members those of the record."""
+        identities = await self.store.read(lambda unit: unit.identities.all())
+        await self.pool.load(identities)
+        self.bell.ring("pool")
+        return len(identities)
+
+    async def keep_books(self, count: int = 500) -> int:
+        """Write what changed in the pool since the last time into the record; how much it was."""
+        standings = await self.pool.standings(self._revision, count)
+        events = await self.pool.events(0, count)
+        if not standings and not events:
+            return 0
+        await self.store.transact(lambda unit: self._write(unit, standings, events))
+        if events:
+            await self.pool.forget_events(events[-1].number)
+        for standing in standings:
+            self._revision = max(self._revision, standing.revision)
+            self._tokens[standing.identity.agent_id] = _mark(standing.identity.token)
+        return len(standings) + len(events)
+
+    async def recover_due(self) -> int:
+        recovered = await self.pool.recover_due()
+        if recovered:
+            self.bell.ring("pool")
+        return len(recovered)
+
+    async def expire_leases(self) -> int:
+        expired = await self.pool.expire()
+        if expired:
+            self.bell.ring("pool")
+        return expired
+
+    async def refresh_tokens(self, count: int = 10) -> int:
+        """Fresh tokens before the old ones end, each by a lease of its own; how many were asked for."""
+        if self.asking is None:
+            return 0
+        asked = 0
+        for agent_id in await self.pool.refreshable(self.clock.now() + _REFRESH_AHEAD, count):
+            lease = await self.pool.lease_of(agent_id)
+            if lease is None:
+                continue
+            at = self.clock.now()
+            usage, is_success = await self.asking.issue(lease)
+            asked += 1
+            await self.store.transact(partial(_note_refresh, usage=usage, at=at, is_success=is_success))
+        return asked
+
+    async def suspend(self, agent_id: int) -> None:
+        await self.pool.suspend(agent_id)
+        await self.keep_books()
+
+    async def recover(self, agent_id: int) -> None:
+        await self.pool.recover(agent_id)
+        await self.keep_books()
+        self.bell.ring("pool")
+
+    async def block(self, agent_id: int) -> None:
+        await self.pool.block(agent_id)
+        await self.keep_books()
+
+    async def unblock(self, agent_id: int) -> None:
+        await self.pool.unblock(agent_id)
+        await self.keep_books()
+        self.bell.ring("pool")
+
+    async def add(self, user_agents: Iterable[str]) -> int:
+        """More identities; those known already are not added twice. How many were new."""
+        at = self.clock.now()
+        wanted = list(user_agents)
+        added = await self.store.transact(lambda unit: unit.identities.add(wanted, at))
+        await self.load()
+        return added
+
+    async def retire(self, agent_ids: Iterable[int]) -> int:
+        at = self.clock.now()
+        wanted = list(agent_ids)
+        retired = await self.store.transact(lambda unit: unit.identities.retire(wanted, at))
+        await self.load()
+        return retired
+
+    async def rekey(self, reseal: Callable[[str, str], str]) -> int:
+        """Every stored token under the first key of the ring; how many were under another."""
+        tokens = await self.store.read(lambda unit: unit.identities.tokens())
+        at, count = self.clock.now(), 0
+        for agent_id, token in tokens:
+            sealed = reseal(token.sealed, f"user_agent_token.token_value:{agent_id}")
+            cookies = token.cookies and reseal(token.cookies, f"user_agent_token.cookies:{agent_id}")
+            if sealed == token.sealed and cookies == token.cookies:
+                continue
+            fresh = SealedToken(sealed, token.fingerprint, token.issued_at, token.expires_at, cookies)
+            await self.pool.keep_token(agent_id, fresh)
+            await self.store.transact(partial(_keep_token, agent_id=agent_id, token=fresh, at=at))
+            count += 1
+        return count
+
+    def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent]) -> None:
+        at = self.clock.now()
+        remaining = {standing.identity.agent_id: standing.remaining for standing in standings}
+        unit.identities.save([standing.identity for standing in standings], remaining, at)
+        for standing in standings:
+            identity = standing.identity
+            known = self._tokens.get(identity.agent_id, "")
+            if known != _mark(identity.token):
+                unit.identities.keep_token(identity.agent_id, identity.token, at)
+        unit.breakers.record([event.transition for event in events if event.transition])
+        for event in events:
+            self._alert(unit, event)
+        for standing in standings:
+            self._alert_stranded(unit, standing)
+
+    def _alert(self, unit: Unit, event: PoolEvent) -> None:
+        if event.kind is PoolEventKind.BLOCKED:
+            text = f"identity {event.agent_id} is BLOCKED: {event.reason}"
+            unit.chores.raise_alert("identity_blocked", "warning", text, {"agentId": event.agent_id}, event.at)
+        if event.transition:
+            self._alert_breaker(unit, event.transition)
+
+    def _alert_breaker(self, unit: Unit, transition: Transition) -> None:
+        name = _ALERT_OF.get(transition.scope)
+        if name is None:
+            return
+        if transition.to_state is BreakerState.OPEN:
+            text = f"the breaker of the {transition.scope.lower()} is open: {transition.reason}"
+            unit.chores.raise_alert(name, "critical", text, {}, transition.at)
+        elif transition.to_state is BreakerState.CLOSED:
+            unit.chores.clear_alert(name, transition.at)
+
+    def _alert_stranded(self, unit: Unit, standing: Standing) -> None:
+        identity = standing.identity
+        if identity.status is IdentityStatus.SUSPENDED and identity.health_score < HEALTH_MIN:
+            text = f"identity {identity.agent_id} is suspended at health {identity.health_score}: only a person can recover it"
+            at = identity.suspended_at or self.clock.now()
+            unit.chores.raise_alert("identity_stranded", "warning", text, {"agentId": identity.agent_id}, at)
+
+
+def _mark(token: SealedToken | None) -> str | None:
+    """By which a token is known again: rekeyed, it has the same fingerprint but another text."""
+    return token.sealed if token else None
+
+
+def _note_refresh(unit: Unit, usage: Usage, at: datetime, *, is_success: bool) -> None:
+    unit.chores.log_usage([usage])
+    unit.identities.note_refresh(usage.agent_id, at, is_success=is_success)
+
+
+def _keep_token(unit: Unit, agent_id: int, token: SealedToken, at: datetime) -> None:
+    unit.identities.keep_token(agent_id, token, at)

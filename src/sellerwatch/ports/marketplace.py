@@ -1,0 +1,144 @@
+"""Asking the marketplace, and understanding what it answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Protocol
+
+from sellerwatch.domain.documents import Document, DocumentKind
+from sellerwatch.domain.errors import Unavailable
+from sellerwatch.domain.identities import SealedToken
+from sellerwatch.ports.pool import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, of whatever status. Its body is hostile input."""
+
+    status: int
+    body: bytes
+    retry_after: timedelta | None
+    duration_ms: int
+    redirect_to: str | None = None
+    """A redirect within the host, not followed: following it is a request of its own, on a lease of its own."""
+    content_type: str = ""
+
+
+class NoAnswerWhy(StrEnum):
+    TIMEOUT = "TIMEOUT"
+    CONNECTION = "CONNECTION"
+    TOO_LARGE = "TOO_LARGE"
+    """More bytes than allowed, a compression bomb, a second layer."""
+    FOREIGN_REDIRECT = "FOREIGN_REDIRECT"
+    """A redirect to another host or scheme: never followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    why: NoAnswerWhy
+    detail: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What asking for a token gave: a token, or the answer that held none."""
+
+    token: SealedToken | None
+    answer: Answer | NoAnswer
+
+
+class Marketplace(Protocol):
+    """Makes exactly one request per call, as the identity of the lease; retries, budgets and waiting are the caller's.
+
+    Nothing but the configured host is ever contacted. A request ends a second before its lease's deadline at the
+    latest, a slow body included. Plaintext tokens live only in here.
+    """
+
+    async def fetch(self, url: str, lease: Lease) -> Answer | NoAnswer:
+        """Invalid, before anything is sent, when the lease holds no token or the url is not the marketplace's;
+        Unreadable, likewise, when its token can't be opened."""
+
+    async def issue_token(self, lease: Lease) -> Issued: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """One reply as it came off the wire, inflated. Names of headers are in lower case, in their order, repeated."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+
+class NoReply(Unavailable):
+    """One request brought nothing that can be used."""
+
+    def __init__(self, why: NoAnswerWhy, detail: str) -> None:
+        super().__init__(detail)
+        self.why, self.detail = why, detail
+
+
+class Transport(Protocol):
+    """Sends one GET as it is told, and nothing by itself: no redirect followed, no cookie kept, no second try."""
+
+    async def send(
+        self, url: str, headers: Mapping[str, str], *, connect_timeout: float, total_seconds: float, max_bytes: int
+    ) -> RawReply:
+        """NoReply when nothing usable came, after `total_seconds` at the latest, a slow body included.
+
+        A status that is no success is told even when its body can't be had: the body is then empty.
+        """
+
+
+class Vault(Protocol):
+    """Keeps secrets for a row; another row can't open them."""
+
+    def seal(self, plaintext: str, row: str) -> str: ...
+
+    def open(self, sealed: str, row: str) -> str:
+        """Unreadable when it was not sealed for this row, or its key is gone."""
+
+    def fingerprint(self, plaintext: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item of a list, as it stood in the page."""
+
+    item_no: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BadEntry:
+    """An item of a list that can't be told from the others: kept with its error."""
+
+    raw: bytes
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    entries: list[Entry]
+    bad: list[BadEntry]
+    count: int | None
+    """The shop's total, as a MINI_SHOP page says it."""
+    next_path: str | None
+    """Path and query of the next SEARCH page."""
+    ended: bool
+    """A SEARCH list ends with a page that has neither items nor a next one."""
+
+
+class Reader(Protocol):
+    """Understands answers. Unreadable is its only error, whatever the bytes; it never returns a partial truth."""
+
+    def listing(self, kind: str, body: bytes) -> Listing:
+        """A list page (SEARCH, MINI_SHOP). One bad item costs neither the page nor the next link."""
+
+    def verify(self, kind: str, item_no: int, body: bytes) -> None:
+        """Refuses what is not a DETAIL or OPTION answer, and another item's detail."""
+
+    def document(self, kind: DocumentKind, item_no: int, raw: bytes) -> Document:
+        """The whole document in normal form, or Unreadable naming the field."""

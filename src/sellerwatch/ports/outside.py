@@ -1,0 +1,56 @@
+"""The operator's own neighbours: the product server, whoever is on call, and what keeps the schedule."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+from sellerwatch.domain.outbox import ScheduleNotice
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the product server said. `status` None: it did not answer, and `error` says how."""
+
+    status: int | None
+    retry_after: timedelta | None = None
+    error: str | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+class ProductServer(Protocol):
+    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
+        """One signed POST, under the event's id as idempotency key; never raises for what the other side does."""
+
+
+class Severity(StrEnum):
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    name: str
+    severity: Severity
+    text: str
+    since: datetime
+    details: Mapping[str, Any]
+
+
+class Alerts(Protocol):
+    async def tell(self, alert: Alert) -> bool:
+        """To whoever is on call; False when nobody could be reached (it is told again later). Never raises."""
+
+
+class Schedules(Protocol):
+    """What fires the triggers."""
+
+    fires_itself: bool
+    """False: the ticker looks for due schedules in the store."""
+
+    async def announce(self, notice: ScheduleNotice) -> None:
+        """Make the engine follow this schedule's change. Idempotent; Unavailable when it can't be reached."""

@@ -1,0 +1,239 @@
+"""Asking the marketplace for one thing: an identity's lease for every request, and a report for every lease.
+
+The way of a request: a lease (waiting for the moment the pool names, if none is free), a token if the identity has
+none (a request and a lease of its own), the request, the report. 429: another identity, a few times. 401 and 403: the
+token is discarded and one more try made. Network errors: a few tries with backoff. A redirect within the host: one
+more request. What is left after that is the task's outcome. A crash anywhere leaves a lease that the pool takes back.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sellerwatch.domain.addresses import Addresses
+from sellerwatch.domain.answers import judge
+from sellerwatch.domain.errors import Invalid
+from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Verdict
+from sellerwatch.domain.outbox import backoff
+from sellerwatch.domain.tasks import Blame, TaskKind
+from sellerwatch.ports.marketplace import Answer, Issued, Marketplace, NoAnswer, NoAnswerWhy
+from sellerwatch.ports.pool import Lease, Pool, Report
+from sellerwatch.ports.store import Usage
+from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.steps.together import Together
+
+NETWORK_TRIES = 3
+REDIRECTS_MAX = 3
+_NETWORK_BACKOFF_SECONDS = 0.5
+_SUMMARY_BYTES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long, and how often, one thing is asked for."""
+
+    attempt_seconds: float = 120.0
+    identity_switches: int = 3
+    lease_age_seconds: float = 7.5
+    """A lease older than this is not sent on: half of the window's guard, or a quarter of the lease if that is less."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of it: an answer to be read, or why there is none."""
+
+    answer: Answer | None = None
+    blame: Blame | None = None
+    error: str | None = None
+    is_gone: bool = False
+    is_path_gone: bool = False
+    agent_id: int = 0
+    http_status: int | None = None
+    duration_ms: int = 0
+    usages: list[Usage] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str | None:
+        """The beginning of a body that could not be used."""
+        return self.answer.body[:_SUMMARY_BYTES].decode("utf-8", "replace") if self.answer else None
+
+
+class Asking:
+    def __init__(
+        self,
+        pool: Pool,
+        marketplace: Marketplace,
+        addresses: Addresses,
+        clock: Clock,
+        chance: Chance,
+        bell: Bell,
+        patience: Patience,
+        group_seconds: float = 0.005,
+    ) -> None:
+        self.pool, self._marketplace, self._addresses = pool, marketplace, addresses
+        self.clock, self.chance, self.bell, self.patience = clock, chance, bell, patience
+        self.report = Together(pool.report, clock, group_seconds)
+        self.fetch = marketplace.fetch
+        self.is_stopping: Callable[[], bool] = lambda: False
+        """Who waits for an identity stops waiting when this turns true: it is not the task's fault."""
+
+    async def ask(self, kind: TaskKind, url: str, *, task_id: str | None = None, lease: Lease | None = None) -> Asked:
+        """Ask until there is an outcome; `lease` is used first when it is given."""
+        return await _Errand(self, kind, url, task_id, lease).run()
+
+    async def issue(self, lease: Lease, task_id: str | None = None) -> tuple[Usage, bool]:
+        """Have a token issued to the identity of this lease: the request for the log, and whether there is a token."""
+        at = self.clock.now()
+        issued = await self._marketplace.issue_token(lease)
+        answer = issued.answer
+        verdict, error = _verdict_on_issue(issued)
+        status = answer.status if isinstance(answer, Answer) else None
+        # Only an answer that should have held a token counts against the identity; an outage blocks nobody.
+        is_refused = issued.token is None and verdict in {Verdict.NEUTRAL, Verdict.REJECTED}
+        await self.report(
+            Report(
+                lease.lease_id,
+                lease.agent_id,
+                verdict,
+                http_status=status,
+                retry_after=answer.retry_after if isinstance(answer, Answer) else None,
+                token=issued.token,
+                is_token_refused=is_refused,
+                is_issue=True,
+            )
+        )
+        is_success = issued.token is not None
+        url = self._addresses.token()
+        return Usage(lease.agent_id, url, at, task_id, status, answer.duration_ms, is_success, error), is_success
+
+    async def give_back(self, leases: list[Lease]) -> None:
+        """Unused: their budget is restored."""
+        if leases:
+            await self.pool.cancel([(lease.lease_id, lease.agent_id) for lease in leases])
+
+
+def _verdict_on_issue(issued: Issued) -> tuple[Verdict, str | None]:
+    if isinstance(issued.answer, NoAnswer):
+        return Verdict.SITE_FAILURE, issued.answer.detail
+    if issued.token is not None:
+        return Verdict.SUCCESS, None
+    verdict = judge(issued.answer.status, is_list=True).verdict
+    return (Verdict.NEUTRAL if verdict is Verdict.SUCCESS else verdict), "no token in the answer"
+
+
+class _Errand:
+    """One thing asked for, with all that was tried for it."""
+
+    def __init__(self, asking: Asking, kind: TaskKind, url: str, task_id: str | None, lease: Lease | None) -> None:
+        self._asking, self._kind, self._url, self._task_id = asking, kind, url, task_id
+        self._lease = lease
+        self._clock = asking.clock
+        self._until = asking.clock.now() + timedelta(seconds=asking.patience.attempt_seconds)
+        self._asked = Asked()
+        self._switches = self._network_tries = self._redirects = 0
+        self._is_token_renewed = False
+
+    async def run(self) -> Asked:
+        asked = self._asked
+        while True:
+            lease = await self._a_lease()
+            if lease is None:
+                asked.blame = Blame.NOT_ITS_OWN
+                return asked
+            asked.agent_id = lease.agent_id
+            if lease.token is None:
+                usage, _ = await self._asking.issue(lease, self._task_id)
+                asked.usages.append(usage)
+            elif await self._request(lease):
+                return asked
+
+    async def _a_lease(self) -> Lease | None:
+        """The one at hand if it is fresh, else a new one, waiting for it until the attempt is over."""
+        if self._lease is not None:
+            lease, self._lease = self._lease, None
+            if (self._clock.now() - lease.leased_at).total_seconds() <= self._asking.patience.lease_age_seconds:
+                return lease
+            await self._asking.give_back([lease])
+        while True:
+            if self._asking.is_stopping():
+                self._asked.error = "stopping"
+                return None
+            grant = await self._asking.pool.lease(1)
+            if grant.leases:
+                return grant.leases[0]
+            now = self._clock.now()
+            next_at = grant.next_at or self._until
+            if next_at >= self._until:
+                self._asked.error = f"no identity free: {grant.why}"
+                return None
+            await self._asking.bell.wait("pool", max((next_at - now).total_seconds(), 0.001))
+
+    async def _request(self, lease: Lease) -> bool:
+        """Make the request; whether that ends the errand."""
+        at = self._clock.now()
+        try:
+            answer = await self._asking.fetch(self._url, lease)
+        except Invalid as error:
+            await self._asking.give_back([lease])
+            self._asked.blame, self._asked.error = Blame.PERMANENT, str(error)
+            return True
+        self._asked.duration_ms = answer.duration_ms
+        if isinstance(answer, NoAnswer):
+            return await self._no_answer(lease, answer, at)
+        self._asked.http_status = answer.status
+        if answer.redirect_to:
+            return await self._redirected(lease, answer, at)
+        return await self._answered(lease, answer, at)
+
+    async def _answered(self, lease: Lease, answer: Answer, at: datetime) -> bool:
+        judged = judge(answer.status, is_list=self._kind.is_list)
+        verdict = judged.verdict
+        if judged.is_token_refused and not self._is_token_renewed:
+            verdict = Verdict.NEUTRAL
+        error = None if judged.blame is None else f"HTTP {answer.status}"
+        self._note(lease, self._url, at, answer.status, answer.duration_ms, error)
+        report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, answer.retry_after)
+        if judged.is_token_refused:
+            report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, is_token_refused=True)
+        await self._asking.report(report)
+        if judged.is_token_refused and not self._is_token_renewed:
+            self._is_token_renewed = True
+            return False
+        if answer.status == TOO_MANY_REQUESTS and self._switches < self._asking.patience.identity_switches:
+            self._switches += 1
+            return False
+        asked = self._asked
+        asked.answer, asked.blame, asked.error = answer, judged.blame, error
+        asked.is_gone, asked.is_path_gone = judged.is_gone, judged.is_path_gone
+        return True
+
+    async def _no_answer(self, lease: Lease, failure: NoAnswer, at: datetime) -> bool:
+        error = f"{failure.why}: {failure.detail}"
+        self._note(lease, self._url, at, None, failure.duration_ms, error)
+        is_network = failure.why in {NoAnswerWhy.TIMEOUT, NoAnswerWhy.CONNECTION}
+        verdict = Verdict.SITE_FAILURE if is_network else Verdict.NEUTRAL
+        await self._asking.report(Report(lease.lease_id, lease.agent_id, verdict))
+        self._network_tries += 1
+        if is_network and self._network_tries < NETWORK_TRIES:
+            pause = backoff(self._network_tries, _NETWORK_BACKOFF_SECONDS, 10, self._asking.chance.random())
+            if self._clock.now() + pause < self._until:
+                await self._clock.sleep(pause.total_seconds())
+                return False
+        self._asked.blame, self._asked.error = Blame.TRANSIENT, error
+        return True
+
+    async def _redirected(self, lease: Lease, answer: Answer, at: datetime) -> bool:
+        self._note(lease, self._url, at, answer.status, answer.duration_ms, None)
+        await self._asking.report(Report(lease.lease_id, lease.agent_id, Verdict.NEUTRAL, answer.status))
+        self._redirects += 1
+        if self._redirects > REDIRECTS_MAX or answer.redirect_to is None:
+            self._asked.blame, self._asked.error = Blame.TRANSIENT, f"more than {REDIRECTS_MAX} redirects"
+            return True
+        self._url = answer.redirect_to
+        return False
+
+    def _note(
+        self, lease: Lease, url: str, at: datetime, status: int | None, duration_ms: int, error: str | None
+    ) -> None:
+        is_success = status is not None and status < 400 and error is None
+        self._asked.usages.append(Usage(lease.agent_id, url, at, self._task_id, status, duration_ms, is_success, error))

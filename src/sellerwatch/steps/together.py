@@ -1,0 +1,59 @@
+"""Group commit: what comes together within a few milliseconds is worked on in one call.
+
+A database is fast by the batch, and so is the pool. Each item has its own outcome: when a group fails as a whole,
+its items are tried one by one, so that one that can't be written doesn't take the others with it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from sellerwatch.domain.errors import SellerwatchError
+from sellerwatch.ports.time import Clock
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Together(Generic[A, R]):
+    """`await together(item)` gives the item's own result, or raises its own error."""
+
+    def __init__(
+        self, work: Callable[[Sequence[A]], Awaitable[Sequence[R]]], clock: Clock, wait_seconds: float, most: int = 500
+    ) -> None:
+        self._work, self._clock, self._wait_seconds, self._most = work, clock, wait_seconds, most
+        self._waiting: list[tuple[A, asyncio.Future[R]]] = []
+        self._turn: asyncio.Task[None] | None = None
+
+    async def __call__(self, item: A) -> R:
+        outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, outcome))
+        if self._turn is None:
+            self._turn = asyncio.create_task(self._run())
+        return await outcome
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                if len(self._waiting) < self._most:
+                    await self._clock.sleep(self._wait_seconds)
+                group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                await self._settle(group)
+        finally:
+            self._turn = None
+
+    async def _settle(self, group: list[tuple[A, asyncio.Future[R]]]) -> None:
+        try:
+            results = await self._work([item for item, _ in group])
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the items, not to this loop
+            if len(group) == 1 or isinstance(error, SellerwatchError):
+                for _, outcome in group:
+                    if not outcome.done():
+                        outcome.set_exception(error)
+                return
+            for single in group:
+                await self._settle([single])
+            return
+        for (_, outcome), result in zip(group, results, strict=True):
+            if not outcome.done():
+                outcome.set_result(result)

@@ -1,0 +1,62 @@
+"""What holds in every test: the network ends at this machine, and nobody really waits.
+
+Both are kept here and not by good will: a connection or a name beyond loopback, or a sleep a person would notice, fails
+the test that tried, with what is no `Exception`: no retry of ours can swallow it. Hypothesis runs few examples unless
+asked for more (`--hypothesis-profile=ci`, as `make test` does).
+"""
+
+import ipaddress
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SLEEP_SECONDS_MAX = 0.1
+
+LOOPBACK_NAMES = {"", "localhost", "ip6-localhost", "testserver", "0.0.0.0", "::"}
+
+settings.register_profile("dev", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("dev")
+
+
+def at_home(host: object) -> bool:
+    name = host.decode(errors="replace") if isinstance(host, bytes) else str(host or "")
+    if name in LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def keep_at_home(event: str, arguments: tuple[object, ...]) -> None:
+    """An audit hook sees what no patched function does: every connection made through Python's sockets."""
+    if event in {"socket.connect", "socket.sendto"}:
+        address = arguments[1]
+        # A path is a socket of this machine.
+        if isinstance(address, tuple) and not at_home(address[0]):
+            pytest.fail(f"tests stay on this machine: no connection to {address[0]}")
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname"} and not at_home(arguments[0]):
+        pytest.fail(f"tests stay on this machine: nobody is asked who {arguments[0]!r} is")
+
+
+sys.addaudithook(keep_at_home)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobody_really_waits() -> Iterator[None]:
+    really_sleep = time.sleep
+
+    def sleep(seconds: float) -> None:
+        if seconds > SLEEP_SECONDS_MAX:
+            pytest.fail(f"a test slept {seconds} s: hand in a clock, or wait for what is to happen in small steps")
+        really_sleep(seconds)
+
+    time.sleep = sleep
+    yield
+    time.sleep = really_sleep
