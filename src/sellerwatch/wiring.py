@@ -1,1 +1,363 @@
-"""Who uses what: the only room that knows every tool; one place to build the house and to close it."""
+"""Who uses what: the only room that knows every tool. One place to build the house from its settings, and to close it.
+
+Everything is an argument: another clock, chance or transport makes the same house run on virtual time against a
+marketplace in the same process.
+"""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sellerwatch.adapters.alerts import WebhookAlerts
+from sellerwatch.adapters.bell import AsyncBell
+from sellerwatch.adapters.chance import SystemChance
+from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.adapters.marketplace.client import Client
+from sellerwatch.adapters.marketplace.parse import Parse
+from sellerwatch.adapters.marketplace.transport import AiohttpTransport
+from sellerwatch.adapters.product_server import HttpProductServer
+from sellerwatch.adapters.schedules import BuiltinSchedules
+from sellerwatch.adapters.sql import schema
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.pool import SqlPool
+from sellerwatch.adapters.sql.queue import SqlQueue
+from sellerwatch.adapters.sql.reports import SqlReports
+from sellerwatch.adapters.sql.store import SqlStore
+from sellerwatch.adapters.vault import Vault, keys_beside
+from sellerwatch.domain.addresses import Addresses
+from sellerwatch.domain.errors import Refused
+from sellerwatch.flows.absorb import Absorb
+from sellerwatch.flows.announce import Announce
+from sellerwatch.flows.crawl import Crawl, Orders
+from sellerwatch.flows.delist import Delist
+from sellerwatch.flows.deliver import Deliver
+from sellerwatch.flows.heal import Heal, HealRules
+from sellerwatch.flows.identities import Identities
+from sellerwatch.flows.relay import Relay
+from sellerwatch.flows.repair import Repair
+from sellerwatch.flows.sellers import Sellers
+from sellerwatch.flows.trigger import Plan, Trigger
+from sellerwatch.ports.marketplace import Reader, Transport
+from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.pool import Limits, Pool
+from sellerwatch.ports.queue import Queue
+from sellerwatch.ports.reports import Reports
+from sellerwatch.ports.store import Store
+from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.settings import Settings, with_kept_keys
+from sellerwatch.steps.asking import Asking, Patience
+from sellerwatch.steps.settling import Rules, Settling
+
+
+_POLL, _ALONE_POLL = 1.0, 60.0
+
+
+class SchemaBehind(Refused):
+    """The database is not at the revision that this version needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The flows that need the marketplace; a house without its address has none of them."""
+
+    addresses: Addresses
+    asking: Asking
+    plan: Plan
+    relay: Relay
+    crawl: Crawl
+    heal: Heal
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    settings: Settings
+    owner: str
+    clock: Clock
+    chance: Chance
+    bell: Bell
+    database: Database
+    store: Store
+    pool: Pool
+    queue: Queue
+    vault: Vault
+    reader: Reader
+    reports: Reports
+    sellers: Sellers
+    trigger: Trigger
+    absorb: Absorb
+    delist: Delist
+    deliver: Deliver | None
+    """None without a product server: its rows wait."""
+    announce: Announce
+    identities: Identities
+    repair: Repair
+    outside: Outside | None
+    transport: Transport
+    alerts: WebhookAlerts
+    product_server: ProductServer | None
+
+    def upgrade(self) -> None:
+        """Bring the database to this version's schema; harmless when it is there."""
+        schema.upgrade(self.database.engine, now=self.clock.now())
+
+    async def check_schema(self) -> None:
+        stands = await self.database.read(schema.behind)
+        if stands:
+            raise SchemaBehind(f"the database is at {stands}: run `sellerwatch db upgrade`")
+
+    async def close(self) -> None:
+        for neighbour in (self.transport, self.product_server, self.alerts):
+            if close := getattr(neighbour, "close", None):
+                await close()
+        self.database.close()
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[House]:
+    house = build(settings)
+    try:
+        yield house
+    finally:
+        await house.close()
+
+
+def build(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+    transport: Transport | None = None,
+    product_server: ProductServer | None = None,
+    is_alone: bool = False,
+) -> House:
+    """The house as its settings say; whatever is handed in takes the place of the real thing.
+
+    Alone (no other process, no other thread) transactions run inline and bells are enough: nothing is polled for.
+    """
+    clock, chance = clock or SystemClock(), chance or SystemChance()
+    settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
+    bell = AsyncBell(clock)
+    owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{chance.token_bytes(4).hex()}"
+    database = Database(
+        engine(settings.database_url, pool_min=settings.database_pool_min, pool_max=settings.database_pool_max),
+        inline=is_alone,
+    )
+    store: Store = SqlStore(database)
+    pool: Pool = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)
+    queue: Queue = SqlQueue(
+        database,
+        clock,
+        chance,
+        "tasks",
+        settings.claim_seconds,
+        settings.queue_max_receives,
+        bell=bell,
+        poll_seconds=_ALONE_POLL if is_alone else _POLL,
+    )
+    vault = Vault(settings.token_ring, chance.token_bytes)
+    reader = Parse()
+    transport = transport or AiohttpTransport(allow_plain_http=settings.allow_plain_http)
+    alerts = _alerts(settings)
+    product_server = product_server or _product_server(settings, clock)
+    poll_seconds = _ALONE_POLL if is_alone else _POLL
+    outside = _outside(settings, owner, clock, chance, bell, store, pool, queue, vault, reader, transport, poll_seconds)
+    addresses = outside.addresses if outside else None
+    announce = Announce(
+        store,
+        BuiltinSchedules(),
+        alerts,
+        clock,
+        chance,
+        owner,
+        retries_max=settings.scheduler_outbox_retries,
+        claim_seconds=settings.claim_seconds,
+        alert_repeat_seconds=settings.alert_repeat_seconds,
+    )
+    return House(
+        settings=settings,
+        owner=owner,
+        clock=clock,
+        chance=chance,
+        bell=bell,
+        database=database,
+        store=store,
+        pool=pool,
+        queue=queue,
+        vault=vault,
+        reader=reader,
+        reports=SqlReports(database),
+        sellers=Sellers(store, clock, chance, bell),
+        trigger=Trigger(store, clock, chance, bell),
+        absorb=Absorb(store, reader, clock, chance, bell),
+        delist=Delist(store, clock, bell),
+        deliver=_deliver(settings, owner, clock, chance, store, product_server),
+        announce=announce,
+        identities=Identities(store, pool, clock, bell, outside.asking if outside else None),
+        repair=Repair(store, queue, clock, bell, addresses, settings.page_size),
+        outside=outside,
+        transport=transport,
+        alerts=alerts,
+        product_server=product_server,
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    hours = settings.identity_probation_hours
+    return Limits(
+        hourly_limit=settings.identity_hourly_limit,
+        guard_seconds=settings.identity_window_guard,
+        min_interval_seconds=settings.identity_min_interval,
+        lease_seconds=settings.lease_seconds,
+        concurrency=settings.concurrency,
+        site_requests_per_second=settings.site_requests_per_second,
+        is_paced_evenly=settings.identity_pacing == "even",
+        min_available_percent=settings.pool_min_available_rate,
+        breaker_open_seconds=settings.breaker_open_seconds,
+        site_failure_percent=settings.site_failure_rate,
+        probation=timedelta(hours=hours) if hours else None,
+    )
+
+
+def _outside(
+    settings: Settings,
+    owner: str,
+    clock: Clock,
+    chance: Chance,
+    bell: Bell,
+    store: Store,
+    pool: Pool,
+    queue: Queue,
+    vault: Vault,
+    reader: Reader,
+    transport: Transport,
+    poll_seconds: float,
+) -> Outside | None:
+    if settings.marketplace_url is None:
+        return None
+    addresses = Addresses(settings.marketplace_url, settings.mini_shop_path)
+    marketplace = Client(
+        transport,
+        vault,
+        addresses,
+        clock,
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+        max_response_bytes=settings.max_response_bytes,
+    )
+    group_seconds = settings.group_commit_ms / 1000
+    asking = Asking(pool, marketplace, addresses, clock, chance, bell, _patience(settings), group_seconds)
+    settling = Settling(store, reader, addresses, clock, chance, _rules(settings))
+    return Outside(
+        addresses=addresses,
+        asking=asking,
+        plan=Plan(
+            asking=asking,
+            reader=reader,
+            addresses=addresses,
+            owner=owner,
+            retries_max=settings.trigger_retries,
+            page_size=settings.page_size,
+            claim_seconds=settings.task_attempt_seconds + settings.claim_seconds,
+            store=store,
+            clock=clock,
+            chance=chance,
+            bell=bell,
+        ),
+        relay=Relay(
+            store,
+            queue,
+            pool,
+            addresses,
+            clock,
+            chance,
+            bell,
+            owner,
+            ahead_seconds=settings.queue_ahead_seconds,
+            retries_max=settings.task_outbox_retries,
+            claim_seconds=settings.claim_seconds,
+            page_size=settings.page_size,
+        ),
+        crawl=Crawl(
+            store,
+            pool,
+            queue,
+            asking,
+            reader,
+            clock,
+            chance,
+            bell,
+            settling,
+            owner,
+            Orders(settings.concurrency, settings.claim_seconds, settings.shutdown_seconds, poll_seconds),
+            group_seconds,
+        ),
+        heal=Heal(store, queue, pool, addresses, clock, bell, _heal_rules(settings)),
+    )
+
+
+def _patience(settings: Settings) -> Patience:
+    return Patience(
+        attempt_seconds=settings.task_attempt_seconds,
+        identity_switches=settings.task_identity_switches,
+        lease_age_seconds=min(settings.identity_window_guard / 2, settings.lease_seconds / 4),
+    )
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        task_retries=settings.task_retries,
+        page_size=settings.page_size,
+        absorb_wait_seconds=settings.absorb_wait_seconds,
+        is_delta=settings.crawl_mode == "delta",
+        freshness_hours=settings.freshness_hours,
+    )
+
+
+def _heal_rules(settings: Settings) -> HealRules:
+    return HealRules(
+        stuck_seconds=settings.task_stuck_seconds,
+        orphan_seconds=settings.published_orphan_seconds,
+        abandons_max=settings.task_abandons,
+        raw_retries=settings.raw_retries,
+        task_outbox_retries=settings.task_outbox_retries,
+        page_size=settings.page_size,
+        raw_retention_days=settings.raw_retention_days,
+        timezone=settings.metrics_timezone,
+    )
+
+
+def _alerts(settings: Settings) -> WebhookAlerts:
+    return WebhookAlerts(settings.alert_webhook_url, allow_plain_http=settings.allow_plain_http)
+
+
+def _product_server(settings: Settings, clock: Clock) -> ProductServer | None:
+    if settings.product_server_url is None or settings.product_server_secret is None:
+        return None
+    return HttpProductServer(
+        settings.product_server_url,
+        settings.product_server_secret.get_secret_value(),
+        clock,
+        allow_plain_http=settings.allow_plain_http,
+    )
+
+
+def _deliver(
+    settings: Settings, owner: str, clock: Clock, chance: Chance, store: Store, server: ProductServer | None
+) -> Deliver | None:
+    if server is None:
+        return None
+    return Deliver(
+        store,
+        server,
+        clock,
+        chance,
+        owner,
+        batch=settings.delivery_batch,
+        concurrency=settings.delivery_concurrency,
+        retries_max=settings.product_outbox_retries,
+        claim_seconds=max(settings.claim_seconds, 60.0),
+    )

@@ -13,7 +13,7 @@ from sellerwatch.adapters.sql.dialect import engine, for_dialect
 from sellerwatch.domain.errors import Invalid
 
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
-HOUSE = "0001_sellers_tasks_products"
+HOUSE = "0004_pool"
 SEEDED = "0003_seed_identities"
 IDENTITIES = {
     "user_agent_pool",
@@ -57,7 +57,7 @@ def test_up_from_nothing_down_to_nothing_and_up_again(empty):
     assert schema.current(empty) == ()
     schema.upgrade(empty, now=NOW)
     assert tables_of(empty) == set(tables.metadata.tables)
-    assert schema.current(empty) == (HOUSE, SEEDED)
+    assert schema.current(empty) == (SEEDED, HOUSE)
     schema.downgrade(empty, "base", now=NOW)
     assert tables_of(empty) == set()
     assert schema.current(empty) == ()

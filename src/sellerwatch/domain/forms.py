@@ -97,12 +97,13 @@ def images_in_markup(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise _unreadable(where, value, "a text")
     found = []
-    for match in _IMAGE.finditer(value):
-        url = html.unescape(match[match.lastindex or 0]).strip()
+    for quoted, single_quoted, bare in _IMAGE.findall(value):
+        url = quoted or single_quoted or bare
+        url = (html.unescape(url) if "&" in url else url).strip()
         if url.startswith(("http://", "https://", "//")) and len(url) <= URL_MAX:
             found.append(_image(url, where))
-        if len(found) > LIST_MAX:
-            raise Unreadable(where, f"more than {LIST_MAX} images")
+    if len(found) > LIST_MAX:
+        raise Unreadable(where, f"more than {LIST_MAX} images")
     return tuple(found)
 
 

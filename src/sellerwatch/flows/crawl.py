@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
 from sellerwatch.ports.marketplace import Reader
@@ -50,9 +49,9 @@ class Orders:
 
     concurrency: int = 100
     claim_seconds: float = 30.0
-    task_retries: int = 2
-    abandons_max: int = 30
     shutdown_seconds: float = 25.0
+    poll_seconds: float = 1.0
+    """No lease is held while the queue is asked; a message ends it, and `stop` is seen after it."""
 
 
 class Crawl:
@@ -63,7 +62,6 @@ class Crawl:
         queue: Queue,
         asking: Asking,
         reader: Reader,
-        addresses: Addresses,
         clock: Clock,
         chance: Chance,
         bell: Bell,
@@ -73,7 +71,7 @@ class Crawl:
         group_seconds: float = 0.005,
     ) -> None:
         self._store, self._pool, self._queue, self._asking, self._reader = store, pool, queue, asking, reader
-        self._addresses, self._clock, self._chance, self._bell = addresses, clock, chance, bell
+        self._clock, self._chance, self._bell = clock, chance, bell
         self._settling, self._owner, self._orders = settling, owner, orders
         self._finish = Together(self._finish_many, clock, group_seconds)
         self._jobs: dict[str, Job] = {}
@@ -134,7 +132,7 @@ class Crawl:
             wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else _POLL_SECONDS
             await self._bell.wait("pool", min(max(wait, 0.001), _POLL_SECONDS))
             return []
-        deliveries = await self._queue.receive(min(room, outlook.free), _POLL_SECONDS)
+        deliveries = await self._queue.receive(min(room, outlook.free), self._orders.poll_seconds)
         if not deliveries:
             return []
         grant = await self._pool.lease(len(deliveries))

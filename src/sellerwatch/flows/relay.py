@@ -49,10 +49,12 @@ class Relay:
     page_size: int = 500
 
     async def run(self) -> Relayed:
+        at = self.clock.now()
+        if not await self.store.read(lambda unit: unit.publications.is_due(at)):
+            return Relayed(0, 0, 0, has_room=True)
         room = min(self.batch, await self._room())
         if room <= 0:
             return Relayed(0, 0, 0, has_room=False)
-        at = self.clock.now()
         claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
         rows = await self.store.transact(lambda unit: unit.publications.claim(claim, room))
         if not rows:

@@ -4,7 +4,7 @@
     ─▶ one commit: IN_PROGRESS, the seller's count, tasks WAITING, their outbox rows
 
 A trigger never leaves no trace: STARTED is written before anything is asked. A crash before the second commit leaves
-a STARTED execution, which `plan` finds again when its claim has run out. One trigger key, one execution; while a
+a STARTED execution, which `Plan` finds again when its claim has run out. One trigger key, one execution; while a
 seller is being crawled, another trigger is answered with the open one.
 """
 
@@ -39,17 +39,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
+    """Begins executions; asks nothing of anyone."""
+
     store: Store
-    asking: Asking
-    reader: Reader
-    addresses: Addresses
     clock: Clock
     chance: Chance
     bell: Bell
-    owner: str
-    retries_max: int = 3
-    page_size: int = 500
-    claim_seconds: float = 150.0
 
     async def open(self, seller_id: str, trigger_key: str | None = None) -> Opened:
         """Begin an execution. An INACTIVE seller has none; without a key, the number of the interval is the key."""
@@ -111,7 +106,24 @@ class Trigger:
             self.bell.ring("plan")
         return opened
 
-    async def plan(self, count: int = 10) -> int:
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Gives executions their first tasks; asks the marketplace for the count."""
+
+    store: Store
+    asking: Asking
+    reader: Reader
+    addresses: Addresses
+    clock: Clock
+    chance: Chance
+    bell: Bell
+    owner: str
+    retries_max: int = 3
+    page_size: int = 500
+    claim_seconds: float = 150.0
+
+    async def run(self, count: int = 10) -> int:
         """Give every STARTED execution its first tasks; how many were taken up."""
         at = self.clock.now()
         claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)

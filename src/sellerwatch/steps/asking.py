@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.answers import judge
-from sellerwatch.domain.errors import Invalid
+from sellerwatch.domain.errors import Invalid, Unreadable
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Verdict
 from sellerwatch.domain.outbox import backoff
 from sellerwatch.domain.tasks import Blame, TaskKind
@@ -177,6 +177,11 @@ class _Errand:
             await self._asking.give_back([lease])
             self._asked.blame, self._asked.error = Blame.PERMANENT, str(error)
             return True
+        except Unreadable:
+            # Sealed under a key that is gone, or for another row: it is of no use to anyone.
+            await self._asking.give_back([lease])
+            await self._asking.pool.discard_token(lease.agent_id)
+            return False
         self._asked.duration_ms = answer.duration_ms
         if isinstance(answer, NoAnswer):
             return await self._no_answer(lease, answer, at)

@@ -20,7 +20,8 @@ class Closing:
     """The executions touched by one transaction, and what their tasks came to."""
 
     unit: Unit
-    addresses: Addresses
+    addresses: Addresses | None
+    """None where the marketplace is not known: then no further round over a list is begun."""
     page_size: int
     at: datetime
     executions: dict[str, Execution] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Closing:
             has_failed_pages=any(page.status is TaskStatus.FAILED for page in last_round),
             rounds=rounds,
         )
-        if is_round_due:
+        if is_round_due and self.addresses:
             first_no = rounds * LIST_ROUND
             count = execution.expected_items or 0
             self.add_tasks(

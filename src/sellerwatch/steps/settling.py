@@ -23,7 +23,6 @@ from sellerwatch.steps.closing import Closing, cancel_tasks
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 2.0, 300.0
 _SEARCH_PAGES_MAX = 9_999
-_SUMMARY_BYTES = 2048
 
 
 @dataclass(slots=True)
@@ -53,7 +52,6 @@ class Settled:
 @dataclass(frozen=True, slots=True)
 class Rules:
     task_retries: int = 2
-    abandons_max: int = 30
     page_size: int = 500
     absorb_wait_seconds: float = 900.0
     is_delta: bool = False

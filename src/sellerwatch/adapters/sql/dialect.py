@@ -13,6 +13,7 @@ from sqlite3 import Connection as SqliteConnection
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Engine,
     Insert,
@@ -34,6 +35,8 @@ from sqlalchemy.sql import quoted_name
 from sellerwatch.domain.errors import Invalid
 
 S = TypeVar("S", bound=Select[*tuple[Any, ...]])
+NewValue = Callable[[str], ColumnElement[Any]]
+"""Of a column, what the row that is to be inserted brings."""
 
 SQLITE = "sqlite"
 _MYSQL = ("mysql", "mariadb")
@@ -165,6 +168,21 @@ def upsert(
     values: dict[str, Any] = {name: func.values(column(name)) for name in replace}
     values |= {name: table.c[name] + func.values(column(name)) for name in add}
     return mysql.insert(table).on_duplicate_key_update(values)
+
+
+def upsert_by(
+    dialect_name: str, table: Table, keys: Sequence[str], decide: Callable[[NewValue], Sequence[tuple[str, Any]]]
+) -> Insert:
+    """Insert, or where a row with these `keys` exists: set what `decide` says, given what the new row brings.
+
+    MySQL sets from left to right and sees what it has set: a column that others are decided by comes last.
+    """
+    if dialect_name == SQLITE:
+        lite = sqlite.insert(table)
+        return lite.on_conflict_do_update(
+            index_elements=list(keys), set_=dict(decide(lambda name: lite.excluded[name]))
+        )
+    return mysql.insert(table).on_duplicate_key_update(list(decide(lambda name: func.values(table.c[name]))))
 
 
 def insert_or_ignore(dialect_name: str, table: Table) -> Insert:

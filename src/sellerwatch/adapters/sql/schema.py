@@ -35,6 +35,7 @@ from sellerwatch.adapters.sql.dialect import SQLITE, for_dialect
 from sellerwatch.domain.errors import Invalid
 
 Way = Literal["up", "down"]
+_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(engine: Engine, revision: str = "head", *, now: datetime | None = None) -> None:
@@ -51,6 +52,13 @@ def current(engine: Engine) -> tuple[str, ...]:
     """The revisions the database stands at, one per line; none when it is empty."""
     with engine.connect() as connection:
         return tuple(sorted(MigrationContext.configure(connection).get_current_heads()))
+
+
+def behind(connection: Connection) -> str:
+    """Where the database stands, when that is not where this version would bring it; else nothing."""
+    stands = sorted(MigrationContext.configure(connection).get_current_heads())
+    wanted = sorted(ScriptDirectory(str(_MIGRATIONS)).get_heads())
+    return "" if stands == wanted else (", ".join(stands) or "no revision at all")
 
 
 def check(engine: Engine) -> list[str]:
@@ -88,7 +96,7 @@ def _move(engine: Engine, way: Way, revision: str, now: datetime | None) -> None
 def _environment(way: Way, revision: str, now: datetime, *, as_sql: bool = False) -> EnvironmentContext:
     """Alembic without its ini file and env.py: nothing of ours runs by being found in a folder."""
     config = Config(attributes={"now": now.astimezone(UTC)})
-    found = ScriptDirectory(str(Path(__file__).parent / "migrations"))
+    found = ScriptDirectory(str(_MIGRATIONS))
 
     def steps(standing: Any, _context: MigrationContext) -> list[RevisionStep]:
         # Alembic's own commands call these two; it has no public name for them.

@@ -11,8 +11,18 @@ from sqlalchemy import Connection
 
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.session import Session
-from sellerwatch.adapters.sql.stores import executions, publications, schedules, sellers, tasks
-from sellerwatch.adapters.sql.stores import chores, events, identities, products, raws
+from sellerwatch.adapters.sql.stores import (
+    chores,
+    events,
+    executions,
+    identities,
+    products,
+    publications,
+    raws,
+    schedules,
+    sellers,
+    tasks,
+)
 from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.ports import store as port
 

@@ -12,8 +12,8 @@ Where an identity is to be found (`standing`), and the moment that matters there
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from operator import attrgetter
-from typing import Any
 
 from sqlalchemy import and_, bindparam, insert, select, update
 from sqlalchemy.sql import ColumnElement
@@ -71,7 +71,7 @@ class Member:
 
     def identity(self, face: Row | None = None) -> Identity:
         """As the rules see it; with its `face` (see FACE_COLUMNS) also as others do."""
-        _, user_agent_id, user_agent, *token = face or (0, "", "", None)
+        user_agent_id, user_agent = face[1:3] if face else ("", "")
         return Identity(
             self.agent_id,
             user_agent_id,
@@ -79,7 +79,7 @@ class Member:
             IdentityStatus(self.status),
             self.health,
             bool(self.is_blocked_by_hand),
-            (KEPT if face is None else sealed_token(token)) if self.has_token else None,
+            (KEPT if face is None else sealed_token(face[3:])) if self.has_token else None,
             self.token_failures,
             moment(self.suspended_us),
             moment(self.last_used_us),
@@ -177,8 +177,9 @@ def joining(identity: Identity) -> Member:
     )
 
 
-def sealed_token(columns: list[Any]) -> SealedToken | None:
-    """From sealed, cookies, fingerprint, issued_us and expires_us."""
+@lru_cache(maxsize=1024)
+def sealed_token(columns: Row) -> SealedToken | None:
+    """From sealed, cookies, fingerprint, issued_us and expires_us. Kept, for it is checked anew each time it is made."""
     sealed, cookies, fingerprint, issued_us, expires_us = columns
     return None if sealed is None else SealedToken(sealed, fingerprint, moment(issued_us), moment(expires_us), cookies)
 
@@ -193,16 +194,17 @@ COLUMNS = tuple(column.name for column in pool_identities.columns)
 FACE_COLUMNS = tuple(column.name for column in pool_faces.columns)
 TOKEN_COLUMNS = FACE_COLUMNS[3:]
 row_of = attrgetter(*COLUMNS)
+saved = attrgetter(*COLUMNS[1:], "agent_id")
+"""The row as SAVE wants it."""
 
 _members, _faces, _oldest = pool_identities.c, pool_faces.c, pool_window.alias("oldest")
 
 INSERT = Prepared(insert(pool_identities), COLUMNS)
-# The key is in the row twice: attrgetter gives it first, the statement wants it last.
 SAVE = Prepared(
     update(pool_identities)
     .where(_members.agent_id == bindparam("key"))
     .values({name: bindparam(name) for name in COLUMNS[1:]}),
-    ("key", *COLUMNS[1:]),
+    (*COLUMNS[1:], "key"),
 )
 INSERT_FACE = Prepared(insert(pool_faces), FACE_COLUMNS)
 SAVE_NAME = Prepared(

@@ -26,11 +26,11 @@ _HOLDING = Prepared(
     select(_at).where(_its == SITE, _entry <= bindparam("wanted")).order_by(_entry.desc()).limit(1), ("wanted",)
 )
 _SITE_ALL = Prepared(select(_entry, _at).where(_its == SITE).order_by(_entry))
-_DROP_BEFORE = Prepared(delete(pool_window).where(_its == bindparam("its"), _entry < bindparam("first")), ("its", "first"))
-_DROP = Prepared(delete(pool_window).where(_its == bindparam("its"), _entry == bindparam("one")), ("its", "one"))
-_OLDEST = Prepared(
-    select(_entry, _at).where(_its == bindparam("its")).order_by(_entry).limit(PRUNED), ("its",)
+_DROP_BEFORE = Prepared(
+    delete(pool_window).where(_its == bindparam("its"), _entry < bindparam("first")), ("its", "first")
 )
+_DROP = Prepared(delete(pool_window).where(_its == bindparam("its"), _entry == bindparam("one")), ("its", "one"))
+_OLDEST = Prepared(select(_entry, _at).where(_its == bindparam("its")).order_by(_entry).limit(PRUNED), ("its",))
 _ADD = Prepared(insert(pool_window), ("agent_id", "entry", "at_us"))
 
 
@@ -114,7 +114,9 @@ class Ceiling:
     def take_out(self, connection: Connection, uses: int, moments: list[int]) -> int:
         """Leases of these moments were given back; how many remain in all. Leases of one moment are alike."""
         steps = _SITE_ALL.rows(connection)
-        sizes = [after - before for (before, _), after in zip(steps, [*(step[0] for step in steps[1:]), uses], strict=True)]
+        sizes = [
+            after - before for (before, _), after in zip(steps, [*(step[0] for step in steps[1:]), uses], strict=True)
+        ]
         given_back = 0
         for number, (_, at_us) in enumerate(steps):
             here = min(sizes[number], moments.count(at_us))

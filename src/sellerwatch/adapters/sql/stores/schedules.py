@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, insert, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, Session, cut, dumps, loads, said
+from sellerwatch.adapters.sql.session import Additions, Session, also, cut, dumps, loads, said
 from sellerwatch.adapters.sql.tables import crawling_schedules, scheduler_outbox
 from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.outbox import OutboxStatus, ScheduleNotice
@@ -168,9 +168,11 @@ _DUE_NOTICES = Prepared(
     ("at", "count"),
 )
 _CLAIM_NOTICES = PreparedIn(
-    lambda ids: update(scheduler_outbox)
-    .where(_N.outbox_id.in_(ids))
-    .values(status=said(OutboxStatus.SENDING), claimed_by=bindparam("owner"), claimed_until=bindparam("until")),
+    lambda ids: (
+        update(scheduler_outbox)
+        .where(_N.outbox_id.in_(ids))
+        .values(status=said(OutboxStatus.SENDING), claimed_by=bindparam("owner"), claimed_until=bindparam("until"))
+    ),
     ("owner", "until"),
 )
 _SAVE_NOTICES = Prepared(
@@ -201,9 +203,11 @@ _NOTICE_ZOMBIES = Prepared(
     ("at", "count"),
 )
 _FREE_NOTICES = PreparedIn(
-    lambda ids: update(scheduler_outbox)
-    .where(_N.outbox_id.in_(ids), _N.status == said(OutboxStatus.SENDING))
-    .values({"status": said(OutboxStatus.WAITING)} | _unclaimed)
+    lambda ids: (
+        update(scheduler_outbox)
+        .where(_N.outbox_id.in_(ids), also(_N.status) == said(OutboxStatus.SENDING))
+        .values({"status": said(OutboxStatus.WAITING)} | _unclaimed)
+    )
 )
 _LOCK_NOTICES = PreparedIn(lambda ids: _notice.where(_N.outbox_id.in_(ids)).with_for_update())
 

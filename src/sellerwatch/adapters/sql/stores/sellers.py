@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Session, cut, said
+from sellerwatch.adapters.sql.session import Session, also, cut, said
 from sellerwatch.adapters.sql.tables import crawling_schedules, sellers
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
 
@@ -36,7 +36,7 @@ _REMOVE_SCHEDULE = Prepared(
     delete(crawling_schedules).where(crawling_schedules.c.seller_id == bindparam("key")), ("key",)
 )
 _ACTIVE = PreparedIn(
-    lambda ids: select(_S.seller_id).where(_S.seller_id.in_(ids), _S.status == said(SellerStatus.ACTIVE))
+    lambda ids: select(_S.seller_id).where(_S.seller_id.in_(ids), also(_S.status) == said(SellerStatus.ACTIVE))
 )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import insert_or_ignore, skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, among, cut, said
+from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, also, among, cut, said
 from sellerwatch.adapters.sql.tables import crawl_executions, crawler_task_outbox, crawler_tasks
 from sellerwatch.domain.outbox import TaskOutboxStatus
 from sellerwatch.domain.tasks import OPEN, Attempt, AttemptStatus, Task, TaskKind, TaskStatus
@@ -63,9 +63,11 @@ _SAVE = Prepared(update(crawler_tasks).where(_T.task_id == bindparam("key")), (*
 _GET = Prepared(_whole.where(_T.task_id == bindparam("key")), ("key",))
 _LOCK = PreparedIn(lambda ids: _whole.where(_T.task_id.in_(ids)).with_for_update())
 _MARK_PUBLISHED = PreparedIn(
-    lambda ids: update(crawler_tasks)
-    .where(_T.task_id.in_(ids), among(_T.status, (TaskStatus.WAITING, TaskStatus.RETRY)))
-    .values(status=said(TaskStatus.PUBLISHED), published_at=bindparam("at")),
+    lambda ids: (
+        update(crawler_tasks)
+        .where(_T.task_id.in_(ids), among(also(_T.status), (TaskStatus.WAITING, TaskStatus.RETRY)))
+        .values(status=said(TaskStatus.PUBLISHED), published_at=bindparam("at"))
+    ),
     ("at",),
 )
 _EXTEND = Prepared(
@@ -75,13 +77,15 @@ _EXTEND = Prepared(
     ("claimed_until", "key", "attempt"),
 )
 _OPEN_ITEMS = PreparedIn(
-    lambda items: select(_T.item_no)
-    .distinct()
-    .where(
-        _T.execution_id == bindparam("execution"),
-        _T.task_type.in_((said(TaskKind.DETAIL), said(TaskKind.OPTION))),
-        _T.item_no.in_(items),
-        _is_open,
+    lambda items: (
+        select(_T.item_no)
+        .distinct()
+        .where(
+            _T.execution_id == bindparam("execution"),
+            _T.task_type.in_((said(TaskKind.DETAIL), said(TaskKind.OPTION))),
+            _T.item_no.in_(items),
+            _is_open,
+        )
     ),
     ("execution",),
 )
@@ -109,9 +113,7 @@ _LOCK_STUCK = Prepared(
     ),
     ("at", "started_before", "count"),
 )
-_sent = (
-    select(_O.id).where(_O.task_id == _T.task_id, _O.status == said(TaskOutboxStatus.SENT)).correlate(crawler_tasks)
-)
+_sent = select(_O.id).where(_O.task_id == _T.task_id, _O.status == said(TaskOutboxStatus.SENT)).correlate(crawler_tasks)
 _LOCK_ORPHANS = Prepared(
     skip_locked(
         _whole.where(
@@ -292,16 +294,18 @@ _FINISH = (
     "error_message",
     "completed_at",
 )
-_runs = _A.status == said(AttemptStatus.RUNNING)
 
 _ADD_ATTEMPTS = PerDialect(lambda dialect: insert_or_ignore(dialect, crawl_executions), _ATTEMPT)
 _FINISH_ATTEMPTS = Prepared(
-    update(crawl_executions).where(_A.attempt_id == bindparam("key"), _runs), (*_FINISH, "key")
+    update(crawl_executions).where(_A.attempt_id == bindparam("key"), _A.status == said(AttemptStatus.RUNNING)),
+    (*_FINISH, "key"),
 )
 _ABANDON = PreparedIn(
-    lambda ids: update(crawl_executions)
-    .where(_A.attempt_id.in_(ids), _runs)
-    .values(status=said(AttemptStatus.ABANDONED), completed_at=bindparam("at")),
+    lambda ids: (
+        update(crawl_executions)
+        .where(_A.attempt_id.in_(ids), also(_A.status) == said(AttemptStatus.RUNNING))
+        .values(status=said(AttemptStatus.ABANDONED), completed_at=bindparam("at"))
+    ),
     ("at",),
 )
 

@@ -14,6 +14,15 @@ from sellerwatch.adapters.sql.tables.identities import (
     user_agent_pool,
     user_agent_token,
 )
+from sellerwatch.adapters.sql.tables.pool import (
+    pool_events,
+    pool_faces,
+    pool_health,
+    pool_identities,
+    pool_site,
+    pool_tally,
+    pool_window,
+)
 from sellerwatch.adapters.sql.tables.products import (
     crawling_metrics_daily,
     product_changes,
@@ -44,6 +53,13 @@ __all__ = [
     "listings",
     "locks",
     "metadata",
+    "pool_events",
+    "pool_faces",
+    "pool_health",
+    "pool_identities",
+    "pool_site",
+    "pool_tally",
+    "pool_window",
     "processes",
     "product_changes",
     "product_outbox",

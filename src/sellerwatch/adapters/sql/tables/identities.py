@@ -39,6 +39,9 @@ user_agent_pool = table(
     required("success_count", BIG, 0),
     required("failure_count", BIG, 0),
     required("requests_per_day", COUNT, 0),
+    # Why it is BLOCKED: by a person, or because it was given no token so many times.
+    required("is_blocked_by_hand", FLAG, 0),
+    required("token_failures", COUNT, 0),
     required("created_at", MOMENT),
     required("updated_at", MOMENT),
     unique("uk_user_agent_id", "user_agent_id"),

@@ -148,6 +148,8 @@ product_outbox = table(
     Index("idx_product_id_version", "product_id", "version"),
     # What is due is found without walking over what waits for later.
     Index("idx_claim", "status", "next_attempt_at", "id"),
+    # Whether a row is the first of its product, without reading a payload.
+    Index("idx_open", "product_id", "status", "version"),
 )
 
 crawling_metrics_daily = table(

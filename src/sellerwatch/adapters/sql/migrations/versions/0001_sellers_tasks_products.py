@@ -302,6 +302,7 @@ table(
     f.index("idx_status_created_at", "status", "created_at"),
     f.index("idx_product_id_version", "product_id", "version"),
     f.index("idx_claim", "status", "next_attempt_at", "id"),
+    f.index("idx_open", "product_id", "status", "version"),
 )
 
 table(

@@ -34,6 +34,8 @@ table(
     f.required("success_count", f.BIG, 0),
     f.required("failure_count", f.BIG, 0),
     f.required("requests_per_day", f.COUNT, 0),
+    f.required("is_blocked_by_hand", f.FLAG, 0),
+    f.required("token_failures", f.COUNT, 0),
     f.required("created_at", f.MOMENT),
     f.required("updated_at", f.MOMENT),
     f.unique("uk_user_agent_id", "user_agent_id"),

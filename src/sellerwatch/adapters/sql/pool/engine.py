@@ -1,0 +1,114 @@
+"""The pool's door on a database: every operation is one short transaction, and nothing is kept between them.
+
+Promises what `ports.pool.Pool` promises, for any number of processes on one database. Refuses nothing of its own;
+Unavailable when the database is away.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.pool import lend, members, settle, views
+from sellerwatch.adapters.sql.pool.turn import Turn
+from sellerwatch.adapters.sql.trouble import persisting, watched
+from sellerwatch.domain.identities import Identity, SealedToken
+from sellerwatch.ports.pool import Grant, Lease, Limits, Outlook, PoolEvent, PoolFigures, Report, Standing
+from sellerwatch.ports.time import Chance, Clock
+
+T = TypeVar("T")
+
+
+class SqlPool:
+    def __init__(self, database: Database, clock: Clock, chance: Chance, limits: Limits, name: str = "main") -> None:
+        self._database = database
+        self._clock = clock
+        self._chance = chance
+        self._limits = limits
+        self._name = name
+
+    async def lease(self, count: int) -> Grant:
+        return await self._write(lambda turn: lend.lease(turn, count, self._chance))
+
+    async def report(self, reports: Sequence[Report]) -> list[bool]:
+        return await self._write(lambda turn: settle.report(turn, reports)) if reports else []
+
+    async def cancel(self, lease_ids: Iterable[tuple[str, int]]) -> int:
+        wanted = list(lease_ids)
+        return await self._write(lambda turn: settle.cancel(turn, wanted)) if wanted else 0
+
+    async def expire(self) -> int:
+        taken = 0
+        while batch := await self._write(lend.take_back):
+            taken += batch
+        return taken
+
+    async def outlook(self) -> Outlook:
+        return await self._read(lend.outlook)
+
+    async def capacity(self, seconds: float) -> int:
+        return await self._read(lambda turn: views.capacity(turn, seconds))
+
+    async def load(self, identities: Sequence[Identity]) -> None:
+        await self._write(lambda turn: members.load(turn, identities))
+
+    async def suspend(self, agent_id: int) -> None:
+        await self._write(lambda turn: members.suspend(turn, agent_id))
+
+    async def recover(self, agent_id: int) -> None:
+        await self._write(lambda turn: members.recover(turn, agent_id))
+
+    async def block(self, agent_id: int) -> None:
+        await self._write(lambda turn: members.block(turn, agent_id))
+
+    async def unblock(self, agent_id: int) -> None:
+        await self._write(lambda turn: members.unblock(turn, agent_id))
+
+    async def discard_token(self, agent_id: int) -> None:
+        await self._write(lambda turn: members.discard_token(turn, agent_id))
+
+    async def recover_due(self) -> list[int]:
+        recovered: list[int] = []
+        while batch := await self._write(members.recover_due):
+            recovered += batch
+        return recovered
+
+    async def refreshable(self, before: datetime, count: int) -> list[int]:
+        return await self._read(lambda turn: members.refreshable(turn, before, count))
+
+    async def lease_of(self, agent_id: int) -> Lease | None:
+        return await self._write(lambda turn: lend.lease_of(turn, agent_id, self._chance))
+
+    async def keep_token(self, agent_id: int, token: SealedToken) -> None:
+        await self._write(lambda turn: members.keep_token(turn, agent_id, token))
+
+    async def figures(self) -> PoolFigures:
+        return await self._read(views.figures)
+
+    async def standings(self, after_revision: int = 0, count: int = 1000) -> list[Standing]:
+        return await self._read(lambda turn: views.standings(turn, after_revision, count))
+
+    async def events(self, after: int = 0, count: int = 1000) -> list[PoolEvent]:
+        return await self._read(lambda turn: views.events(turn, after, count))
+
+    async def forget_events(self, upto: int) -> None:
+        await self._write(lambda turn: views.forget_events(turn, upto))
+
+    async def _write(self, work: Callable[[Turn], T]) -> T:
+        step = watched(partial(self._step, work, writes=True))
+        return await persisting(lambda: self._database.write(step))
+
+    async def _read(self, work: Callable[[Turn], T]) -> T:
+        step = watched(partial(self._step, work, writes=False))
+        return await persisting(lambda: self._database.read(step))
+
+    def _step(self, work: Callable[[Turn], T], connection: Connection, *, writes: bool) -> T:
+        # The clock is read inside: whoever waited for the database comes with the moment at which it was let in.
+        turn = Turn(connection, self._limits, self._name, self._clock.now(), writes=writes)
+        result = work(turn)
+        if writes:
+            turn.finish()
+        return result

@@ -1,0 +1,160 @@
+"""What stands above the identities: one row that every step reads first, locks and writes last.
+
+It holds the pool's clock (which never goes back), what is out, how many identities are in which state, and the two
+breakers; so what is decided over all identities costs the same however many there are.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from sellerwatch.adapters.sql.dialect import upsert
+from sellerwatch.adapters.sql.pool.moments import SECOND, moment, us
+from sellerwatch.adapters.sql.prepared import Prepared, Row
+from sellerwatch.adapters.sql.session import PerDialect
+from sellerwatch.adapters.sql.tables.pool import pool_site, pool_tally
+from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState
+from sellerwatch.ports.pool import Limits
+
+MINUTE = 60 * SECOND
+BUCKET = 5 * SECOND
+REQUESTS_MIN = 20
+PATIENT_IDENTITIES = 3
+PATIENCE_KEPT = 16
+
+COLUMNS = tuple(column.name for column in pool_site.columns)
+_named = pool_site.c.name == bindparam("key")
+_READ = Prepared(select(*pool_site.c[1:]).where(_named), ("key",))
+_LOCK = Prepared(select(*pool_site.c[1:]).where(_named).with_for_update(), ("key",))
+_SAVE = Prepared(
+    update(pool_site).where(_named).values({name: bindparam(name) for name in COLUMNS[1:]}), (*COLUMNS[1:], "key")
+)
+_INSERT = Prepared(insert(pool_site), (*COLUMNS[1:], "name"))
+_SUMS = Prepared(
+    select(func.sum(pool_tally.c.requests), func.sum(pool_tally.c.failures), func.sum(pool_tally.c.limited)).where(
+        pool_tally.c.bucket_us > bindparam("since")
+    ),
+    ("since",),
+)
+_COUNT = PerDialect(
+    lambda dialect: upsert(dialect, pool_tally, ["bucket_us"], add=["requests", "failures", "limited"]),
+    ("bucket_us", "requests", "failures", "limited"),
+)
+_FORGET = Prepared(delete(pool_tally).where(pool_tally.c.bucket_us <= bindparam("upto")), ("upto",))
+
+
+@dataclass(slots=True)
+class Site:
+    pool: Breaker
+    site: Breaker
+    last_us: int = 0
+    in_flight: int = 0
+    uses: int = 0
+    paused_until_us: int = 0
+    patience: list[tuple[int, int, int]] = field(default_factory=list)
+    """(agent, when, until when) of those lately asked for patience, each once, the latest last."""
+    available: int = 0
+    suspended: int = 0
+    blocked: int = 0
+    by_hand: int = 0
+    revision: int = 0
+    event: int = 0
+    is_proven: bool = False
+
+    @classmethod
+    def empty(cls, limits: Limits) -> "Site":
+        return cls(_breaker(BreakerScope.POOL, limits), _breaker(BreakerScope.SITE, limits))
+
+    @classmethod
+    def read(cls, connection: Connection, name: str, limits: Limits, *, locks: bool) -> "Site | None":
+        """None: nobody ever loaded this pool."""
+        rows = (_LOCK if locks else _READ).rows(connection, (name,))
+        if not rows:
+            return None
+        row = rows[0]
+        site = cls(_breaker(BreakerScope.POOL, limits, row[12:19]), _breaker(BreakerScope.SITE, limits, row[19:26]))
+        site.last_us, site.in_flight, site.uses, site.paused_until_us = row[:4]
+        site.patience = [(agent_id, at_us, until_us) for agent_id, at_us, until_us in json.loads(row[4])]
+        site.available, site.suspended, site.blocked, site.by_hand, site.revision, site.event = row[5:11]
+        site.is_proven = bool(row[11])
+        return site
+
+    def save(self, connection: Connection, name: str, *, is_new: bool) -> None:
+        row = (self.last_us, self.in_flight, self.uses, self.paused_until_us, json.dumps(self.patience))
+        counts = (self.available, self.suspended, self.blocked, self.by_hand, self.revision, self.event)
+        breakers = (*_columns(self.pool), *_columns(self.site))
+        (_INSERT if is_new else _SAVE).run(connection, (*row, *counts, self.is_proven, *breakers, name))
+
+    @property
+    def breakers(self) -> tuple[Breaker, Breaker]:
+        return self.pool, self.site
+
+    def is_above_minimum(self, limits: Limits) -> bool:
+        """Whether enough identities are available, of all that no person blocked."""
+        counted = self.available + self.suspended + self.blocked - self.by_hand
+        return counted > 0 and self.available * 100 >= counted * limits.min_available_percent
+
+    def spares(self, leased_us: int) -> bool:
+        """Whether what failed was asked while the site was failing everybody."""
+        closed_us = us(self.site.closed_at)
+        return self.site.state is not BreakerState.CLOSED or (closed_us is not None and leased_us < closed_us)
+
+    def pause(self, agent_id: int, now_us: int, until_us: int) -> None:
+        """One identity was asked for patience; several within a minute speak for the site."""
+        recent = [each for each in self.patience if each[1] > now_us - MINUTE and each[0] != agent_id]
+        self.patience = [*recent, (agent_id, now_us, until_us)][-PATIENCE_KEPT:]
+        if len(self.patience) >= PATIENT_IDENTITIES:
+            self.paused_until_us = max(self.paused_until_us, *(until for _, _, until in self.patience))
+
+
+def count_requests(connection: Connection, now_us: int, requests: int, failures: int, limited: int) -> None:
+    _FORGET.run(connection, (now_us - MINUTE - BUCKET,))
+    _COUNT.on(connection.dialect.name).run(connection, (now_us - now_us % BUCKET, requests, failures, limited))
+
+
+def forget_requests(connection: Connection, now_us: int) -> None:
+    """The breaker closed: what led to its opening is not counted a second time."""
+    _FORGET.run(connection, (now_us,))
+
+
+def trouble(connection: Connection, now_us: int, limits: Limits) -> tuple[int, str] | None:
+    """How many of the last minute's requests failed, and how: when that is too large a share of enough requests."""
+    requests, failures, limited = (int(number or 0) for number in _SUMS.rows(connection, (now_us - MINUTE,))[0])
+    if requests < REQUESTS_MIN:
+        return None
+    for count, what in ((failures, "failed"), (limited, "answered 429")):
+        if count * 100 > requests * limits.site_failure_percent:
+            return count, f"{count} of {requests} requests of the last minute {what}"
+    return None
+
+
+def _breaker(scope: BreakerScope, limits: Limits, row: Row = ("CLOSED", 0, None, None, None, None, None)) -> Breaker:
+    state, failures, opened_us, half_open_us, closed_us, trial_id, trial_until_us = row
+    return Breaker(
+        scope,
+        # These two are tripped by a share, not by failures in a row.
+        REQUESTS_MIN,
+        timedelta(seconds=limits.breaker_open_seconds),
+        None,
+        BreakerState(state),
+        failures,
+        moment(opened_us),
+        moment(half_open_us),
+        moment(closed_us),
+        trial_id,
+        moment(trial_until_us),
+    )
+
+
+def _columns(breaker: Breaker) -> Row:
+    return (
+        breaker.state.value,
+        breaker.failure_count,
+        us(breaker.opened_at),
+        us(breaker.half_open_at),
+        us(breaker.closed_at),
+        breaker.trial_id,
+        us(breaker.trial_until),
+    )

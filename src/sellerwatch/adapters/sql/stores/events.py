@@ -1,0 +1,219 @@
+"""The product outbox: what is to be told to the product server, in order per product.
+
+Promises what the port says, and one thing more: of one product nothing is handed out while any row of it is being
+sent, so that two sends never overtake each other. A claim walks over what is due, in the index of claims, and asks
+`idx_open` whether a row is the first of its product: it never meets what was sent long ago.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import and_, bindparam, case, func, or_, select, update
+
+from sellerwatch.adapters.sql.dialect import skip_locked
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
+from sellerwatch.adapters.sql.session import Additions, Session, cut, dumps, loads, said
+from sellerwatch.adapters.sql.tables import product_outbox
+from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent
+from sellerwatch.ports.store import Claim
+
+_O = product_outbox.c
+_EVENTS = {event.value: event for event in EventType}
+_STATUSES = {status.value: status for status in OutboxStatus}
+_WAITING, _SENDING, _HELD = said(OutboxStatus.WAITING), said(OutboxStatus.SENDING), said(OutboxStatus.HELD)
+_COMPLETED, _FAILED = said(OutboxStatus.COMPLETED), said(OutboxStatus.FAILED)
+
+_COLUMNS = (
+    "outbox_id",
+    "payload",
+    "created_at",
+    "status",
+    "retry_count",
+    "next_attempt_at",
+    "error_message",
+    "sent_at",
+    "product_id",
+    "event_type",
+    "version",
+)
+_CHANGING = ("payload", "event_type", "status", "retry_count", "next_attempt_at", "error_message", "sent_at")
+_whole = select(*(_O[name] for name in _COLUMNS))
+_unclaimed = {"claimed_by": None, "claimed_until": None}
+_other = product_outbox.alias("other")
+_is_in_the_way = or_(
+    _other.c.status == _SENDING,
+    and_(or_(_other.c.status == _WAITING, _other.c.status == _HELD), _other.c.version < _O.version),
+)
+
+_ADD = Additions(product_outbox, _COLUMNS, "outbox_id")
+_FIRSTS = Prepared(
+    skip_locked(
+        select(_O.product_id)
+        .where(
+            _O.status == _WAITING,
+            _O.next_attempt_at <= bindparam("at"),
+            ~select(_other.c.id)
+            .where(_other.c.product_id == _O.product_id, _is_in_the_way)
+            .correlate(product_outbox)
+            .exists(),
+        )
+        .order_by(_O.next_attempt_at, _O.id)
+        .limit(bindparam("count"))
+    ),
+    ("at", "count"),
+)
+_OPEN_OF = PreparedIn(
+    lambda products: _whole.where(
+        _O.product_id.in_(products), or_(_O.status == _WAITING, _O.status == _HELD)
+    ).with_for_update()
+)
+_CLAIM = PreparedIn(
+    lambda ids: (
+        update(product_outbox)
+        .where(_O.outbox_id.in_(ids))
+        .values(status=_SENDING, claimed_by=bindparam("owner"), claimed_until=bindparam("until"))
+    ),
+    ("owner", "until"),
+)
+_is_sent_on = bindparam("status_again") == _SENDING
+_put = update(product_outbox).values(
+    claimed_by=case((_is_sent_on, _O.claimed_by)), claimed_until=case((_is_sent_on, _O.claimed_until))
+)
+_SAVE = Prepared(
+    _put.where(_O.outbox_id == bindparam("key"), _O.status == _SENDING, _O.claimed_by == bindparam("owner")),
+    ("status_again", *_CHANGING, "key", "owner"),
+)
+_PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_CHANGING, "key"))
+_ZOMBIES = Prepared(
+    skip_locked(
+        select(_O.id)
+        .where(_O.status == _SENDING, or_(_O.claimed_until.is_(None), _O.claimed_until <= bindparam("at")))
+        .limit(bindparam("count"))
+    ),
+    ("at", "count"),
+)
+_FREE = PreparedIn(
+    lambda ids: (
+        update(product_outbox).where(_O.id.in_(ids), _O.status == _SENDING).values({"status": _WAITING} | _unclaimed)
+    )
+)
+_LOCK = PreparedIn(lambda ids: _whole.where(_O.outbox_id.in_(ids)).with_for_update())
+_LOCK_FAILED = Prepared(
+    _whole.where(_O.status == _FAILED, _O.created_at >= bindparam("since"))
+    .order_by(_O.created_at, _O.id)
+    .limit(bindparam("count"))
+    .with_for_update(),
+    ("since", "count"),
+)
+# What was superseded or discarded is COMPLETED with a note, and was not sent.
+_NEWER_SENT = Prepared(
+    select(func.max(_O.version)).where(
+        _O.product_id == bindparam("product"),
+        _O.version > bindparam("version"),
+        _O.status == _COMPLETED,
+        _O.error_message.is_(None),
+    ),
+    ("product", "version"),
+)
+
+
+class Events:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, events: Sequence[ProductEvent]) -> None:
+        to_db = self._session.to_db
+        rows = [
+            (
+                event.outbox_id,
+                dumps(event.payload),
+                to_db(event.created_at),
+                event.status.value,
+                event.retry_count,
+                to_db(event.next_attempt_at or event.created_at),
+                cut(event.error_message, _O.error_message),
+                to_db(event.sent_at),
+                event.product_id,
+                event.event_type.value,
+                event.version,
+            )
+            for event in events
+        ]
+        _ADD.put(self._session, rows)
+
+    def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
+        firsts = [row[0] for row in self._session.rows(_FIRSTS, (self._session.to_db(claim.at), count))]
+        groups: dict[str, list[ProductEvent]] = {product_id: [] for product_id in firsts}
+        for event in self._events(self._session.rows_in(_OPEN_OF, firsts)):
+            groups[event.product_id].append(event)
+        claimed = [rows for product_id in firsts if (rows := _until_held(groups[product_id]))]
+        ids = [event.outbox_id for rows in claimed for event in rows]
+        self._session.run_in(_CLAIM, ids, (claim.owner, self._session.to_db(claim.until)))
+        for rows in claimed:
+            for event in rows:
+                event.status = OutboxStatus.SENDING
+        return claimed
+
+    def save(self, events: Sequence[ProductEvent], owner: str) -> int:
+        return self._session.many(_SAVE, [(*self._changing(event), owner) for event in events])
+
+    def free_zombies(self, at: datetime, count: int) -> int:
+        rows = self._session.rows(_ZOMBIES, (self._session.to_db(at), count))
+        return self._session.run_in(_FREE, [row[0] for row in rows])
+
+    def lock(self, outbox_ids: Sequence[str]) -> list[ProductEvent]:
+        return self._events(self._session.rows_in(_LOCK, outbox_ids))
+
+    def lock_failed_since(self, since: datetime, count: int) -> list[ProductEvent]:
+        return self._events(self._session.rows(_LOCK_FAILED, (self._session.to_db(since), count)))
+
+    def newer_sent(self, event: ProductEvent) -> int | None:
+        row = self._session.first(_NEWER_SENT, (event.product_id, event.version))
+        return row[0] if row else None
+
+    def put(self, events: Sequence[ProductEvent]) -> None:
+        self._session.many(_PUT, [self._changing(event) for event in events])
+
+    def _changing(self, event: ProductEvent) -> Row:
+        to_db, status = self._session.to_db, event.status.value
+        return (
+            status,
+            dumps(event.payload),
+            event.event_type.value,
+            status,
+            event.retry_count,
+            to_db(event.next_attempt_at or event.created_at),
+            cut(event.error_message, _O.error_message),
+            to_db(event.sent_at),
+            event.outbox_id,
+        )
+
+    def _events(self, rows: Sequence[Row]) -> list[ProductEvent]:
+        return [self._event(row) for row in rows]
+
+    def _event(self, row: Row) -> ProductEvent:
+        session = self._session
+        outbox_id, payload, created_at, status, retry_count, next_attempt_at, error_message, sent_at = row[:8]
+        product_id, event_type, version = row[8:]
+        return ProductEvent(
+            outbox_id,
+            loads(payload),
+            session.from_db(created_at),
+            _STATUSES[status],
+            retry_count,
+            session.from_db(next_attempt_at),
+            error_message,
+            session.from_db_or_none(sent_at),
+            product_id,
+            _EVENTS[event_type],
+            version,
+        )
+
+
+def _until_held(events: list[ProductEvent]) -> list[ProductEvent]:
+    """By version, up to the first that is held: what comes behind it waits for it."""
+    events.sort(key=lambda event: event.version)
+    held = next((place for place, event in enumerate(events) if event.status is OutboxStatus.HELD), len(events))
+    return events[:held]

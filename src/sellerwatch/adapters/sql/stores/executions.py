@@ -1,0 +1,296 @@
+"""Executions, and which items their lists showed.
+
+Promises what the port says. `open_key` is the seller's id while an execution is open and NULL afterwards: the unique
+index on it keeps a seller's executions to one at a time, however many triggers meet. The rates are written with the
+counters they follow from.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+
+from sellerwatch.adapters.sql.dialect import skip_locked
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
+from sellerwatch.adapters.sql.session import Additions, Session, cut, said
+from sellerwatch.adapters.sql.tables import crawling_schedule_executions, listings, product_raw_data, products
+from sellerwatch.domain.executions import Execution, ExecutionStatus, ListState
+from sellerwatch.domain.products import ProductStatus
+from sellerwatch.domain.raws import RawStatus
+from sellerwatch.ports.store import Claim
+
+_E = crawling_schedule_executions.c
+_COLUMNS = (
+    "execution_id",
+    "schedule_id",
+    "seller_id",
+    "trigger_key",
+    "status",
+    "started_at",
+    "total_tasks_created",
+    "completed_tasks",
+    "failed_tasks",
+    "completed_at",
+    "error_message",
+    "plan_attempts",
+    "next_attempt_at",
+    "expected_items",
+    "list_state",
+)
+_CHANGING = (
+    "status",
+    "total_tasks_created",
+    "completed_tasks",
+    "failed_tasks",
+    "progress_rate",
+    "success_rate",
+    "completed_at",
+    "error_message",
+    "open_key",
+    "plan_attempts",
+    "next_attempt_at",
+    "expected_items",
+    "list_state",
+)
+_IDENTITY = ("execution_id", "schedule_id", "seller_id", "trigger_key", "started_at")
+_whole = select(*(_E[name] for name in _COLUMNS))
+_by_key = _E.execution_id == bindparam("key")
+_written: dict[str, Any] = {name: bindparam(name) for name in _CHANGING}
+_unclaimed = {"claimed_by": None, "claimed_until": None}
+
+_ADD = Prepared(insert(crawling_schedule_executions), (*_IDENTITY, *_CHANGING))
+_GET = Prepared(_whole.where(_by_key), ("key",))
+_OF_TRIGGER = Prepared(
+    _whole.where(_E.schedule_id == bindparam("schedule"), _E.trigger_key == bindparam("trigger")),
+    ("schedule", "trigger"),
+)
+_OPEN_OF = Prepared(_whole.where(_E.open_key == bindparam("seller")), ("seller",))
+_LOCK = PreparedIn(lambda ids: _whole.where(_E.execution_id.in_(ids)).with_for_update())
+_SAVE_OPEN = Prepared(update(crawling_schedule_executions).where(_by_key).values(_written), (*_CHANGING, "key"))
+_SAVE_ENDED = Prepared(
+    update(crawling_schedule_executions).where(_by_key).values(_written | _unclaimed), (*_CHANGING, "key")
+)
+_STARTED = Prepared(
+    skip_locked(
+        _whole.where(
+            _E.status == said(ExecutionStatus.STARTED),
+            or_(_E.next_attempt_at.is_(None), _E.next_attempt_at <= bindparam("at")),
+            or_(_E.claimed_until.is_(None), _E.claimed_until <= bindparam("at")),
+        )
+        .order_by(_E.next_attempt_at)
+        .limit(bindparam("count"))
+    ),
+    ("at", "count"),
+)
+_CLAIM = PreparedIn(
+    lambda ids: (
+        update(crawling_schedule_executions)
+        .where(_E.execution_id.in_(ids))
+        .values(claimed_by=bindparam("owner"), claimed_until=bindparam("until"))
+    ),
+    ("owner", "until"),
+)
+_RELEASE = Prepared(
+    update(crawling_schedule_executions)
+    .where(_by_key, _E.claimed_by == bindparam("owner"))
+    .values(_written | _unclaimed),
+    (*_CHANGING, "key", "owner"),
+)
+# The counters change in the transaction that ends tasks: an execution whose counters are full has no open task.
+_LOCK_IDLE = Prepared(
+    skip_locked(
+        _whole.where(
+            _E.status == said(ExecutionStatus.IN_PROGRESS),
+            _E.completed_tasks + _E.failed_tasks >= _E.total_tasks_created,
+        ).limit(bindparam("count"))
+    ),
+    ("count",),
+)
+_pending = (
+    select(product_raw_data.c.id)
+    .where(
+        product_raw_data.c.execution_id == _E.execution_id,
+        product_raw_data.c.status == said(RawStatus.PENDING),
+    )
+    .correlate(crawling_schedule_executions)
+)
+_LOCK_UNSETTLED = Prepared(
+    skip_locked(
+        _whole.where(
+            _E.status.in_((said(ExecutionStatus.COMPLETED), said(ExecutionStatus.FAILED))),
+            _E.list_state.in_([said(state) for state in ListState if state is not ListState.SETTLED]),
+            ~_pending.exists(),
+        ).limit(bindparam("count"))
+    ),
+    ("count",),
+)
+
+
+class Executions:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, execution: Execution) -> bool:
+        row = (
+            execution.execution_id,
+            execution.schedule_id,
+            execution.seller_id,
+            execution.trigger_key,
+            self._session.to_db(execution.started_at),
+            *self._changing(execution),
+        )
+        return self._session.insert(_ADD, [row])
+
+    def get(self, execution_id: str) -> Execution | None:
+        return self._one(_GET, (execution_id,))
+
+    def of_trigger(self, schedule_id: str, trigger_key: str) -> Execution | None:
+        return self._one(_OF_TRIGGER, (schedule_id, trigger_key))
+
+    def open_of(self, seller_id: str) -> Execution | None:
+        return self._one(_OPEN_OF, (seller_id,))
+
+    def lock(self, execution_ids: Iterable[str]) -> dict[str, Execution]:
+        return {row[0]: self._execution(row) for row in self._session.rows_in(_LOCK, execution_ids)}
+
+    def save(self, executions: Iterable[Execution]) -> None:
+        opened: list[Row] = []
+        ended: list[Row] = []
+        for execution in executions:
+            rows = opened if execution.is_open else ended
+            rows.append((*self._changing(execution), execution.execution_id))
+        self._session.many(_SAVE_OPEN, opened)
+        self._session.many(_SAVE_ENDED, ended)
+
+    def claim_started(self, claim: Claim, count: int) -> list[Execution]:
+        to_db = self._session.to_db
+        due = [self._execution(row) for row in self._session.rows(_STARTED, (to_db(claim.at), count))]
+        ids = [execution.execution_id for execution in due]
+        self._session.run_in(_CLAIM, ids, (claim.owner, to_db(claim.until)))
+        return due
+
+    def release(self, execution: Execution, owner: str) -> bool:
+        row = (*self._changing(execution), execution.execution_id, owner)
+        return self._session.run(_RELEASE, row) == 1
+
+    def lock_idle(self, count: int) -> list[Execution]:
+        return [self._execution(row) for row in self._session.rows(_LOCK_IDLE, (count,))]
+
+    def lock_unsettled(self, count: int) -> list[Execution]:
+        return [self._execution(row) for row in self._session.rows(_LOCK_UNSETTLED, (count,))]
+
+    def _changing(self, execution: Execution) -> Row:
+        to_db = self._session.to_db
+        return (
+            execution.status.value,
+            execution.total_tasks,
+            execution.completed_tasks,
+            execution.failed_tasks,
+            execution.progress_rate,
+            execution.success_rate,
+            to_db(execution.completed_at),
+            cut(execution.error_message, _E.error_message),
+            execution.seller_id if execution.is_open else None,
+            execution.plan_attempts,
+            to_db(execution.next_attempt_at),
+            execution.expected_items,
+            execution.list_state.value,
+        )
+
+    def _one(self, statement: Prepared, params: Row) -> Execution | None:
+        row = self._session.first(statement, params)
+        return None if row is None else self._execution(row)
+
+    def _execution(self, row: Row) -> Execution:
+        session = self._session
+        execution_id, schedule_id, seller_id, trigger_key, status, started_at, total, completed, failed = row[:9]
+        completed_at, error, plan_attempts, next_attempt_at, expected_items, list_state = row[9:]
+        return Execution(
+            execution_id=execution_id,
+            schedule_id=schedule_id,
+            seller_id=seller_id,
+            trigger_key=trigger_key,
+            status=ExecutionStatus(status),
+            started_at=session.from_db(started_at),
+            total_tasks=total,
+            completed_tasks=completed,
+            failed_tasks=failed,
+            completed_at=session.from_db_or_none(completed_at),
+            error_message=error,
+            plan_attempts=plan_attempts,
+            next_attempt_at=session.from_db_or_none(next_attempt_at),
+            expected_items=expected_items,
+            list_state=ListState(list_state),
+        )
+
+
+_L = listings.c
+_P = products.c
+_of_execution = _L.execution_id == bindparam("execution")
+_seen_there = and_(_L.item_no == _P.item_no, _of_execution)
+_known = (
+    _P.seller_id == bindparam("seller"),
+    _P.status == said(ProductStatus.ACTIVE),
+    _P.first_seen_at < bindparam("before"),
+)
+
+_LIST = Additions(listings, ("execution_id", "item_no", "seller_id", "page_no"), "item_no", scope="execution_id")
+_COUNT = Prepared(select(func.count()).select_from(listings).where(_of_execution), ("execution",))
+_MARK_GONE = Prepared(
+    update(listings).where(_of_execution, _L.item_no == bindparam("item")), ("is_gone", "execution", "item")
+)
+_GONE = Prepared(
+    select(_P.item_no).join(listings, _seen_there).where(*_known, _L.is_gone == bindparam("yes")).order_by(_P.item_no),
+    ("execution", "seller", "before", "yes"),
+)
+_UNLISTED = Prepared(
+    select(_P.item_no)
+    .outerjoin(listings, _seen_there)
+    .where(*_known, or_(_L.item_no.is_(None), _L.is_gone == bindparam("yes")))
+    .order_by(_P.item_no),
+    ("execution", "seller", "before", "yes"),
+)
+_RETURNED = Prepared(
+    select(_L.item_no)
+    .join(products, _P.item_no == _L.item_no)
+    .where(
+        _of_execution,
+        _L.is_gone == bindparam("no"),
+        or_(_P.status == said(ProductStatus.DELISTED), _P.absences > bindparam("no")),
+    )
+    .order_by(_L.item_no),
+    ("execution", "no"),
+)
+_FORGET = Prepared(delete(listings).where(_of_execution), ("execution",))
+
+
+class Listings:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, execution_id: str, seller_id: str, rows: Sequence[tuple[int, int]]) -> set[int]:
+        listed = [(execution_id, item_no, seller_id, page_no) for item_no, page_no in rows]
+        return {row[1] for row in _LIST.put_new(self._session, listed, (execution_id,))}
+
+    def count(self, execution_id: str) -> int:
+        counted: int = self._session.rows(_COUNT, (execution_id,))[0][0]
+        return counted
+
+    def mark_gone(self, pairs: Sequence[tuple[str, int]]) -> None:
+        self._session.many(_MARK_GONE, [(1, execution_id, item_no) for execution_id, item_no in pairs])
+
+    def absent(self, execution_id: str, seller_id: str, *, is_complete: bool, before: datetime) -> list[int]:
+        statement = _UNLISTED if is_complete else _GONE
+        params = (execution_id, seller_id, self._session.to_db(before), 1)
+        return [row[0] for row in self._session.rows(statement, params)]
+
+    def returned(self, execution_id: str) -> list[int]:
+        return [row[0] for row in self._session.rows(_RETURNED, (execution_id, 0))]
+
+    def forget(self, execution_id: str) -> None:
+        self._session.run(_FORGET, (execution_id,))

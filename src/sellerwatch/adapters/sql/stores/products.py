@@ -1,0 +1,253 @@
+"""Products and their changes.
+
+Promises what the port says; a product that is saved and read again is equal to the last comma. Which column holds
+which field stands in `COLUMN_OF` alone; what a field is in the database (a number, a flag, a text, JSON) follows from
+its column. A field that is not known and one that says nothing are both NULL, and are both absent when they return.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Boolean, Insert, String, bindparam, case, select, update
+
+from sellerwatch.adapters.sql.dialect import upsert
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
+from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, dumps, length, loads
+from sellerwatch.adapters.sql.tables import product_changes, products
+from sellerwatch.adapters.sql.tables.columns import JSON
+from sellerwatch.domain.changes import Change, FieldChange
+from sellerwatch.domain.documents import ChangeKind, DocumentKind, frozen
+from sellerwatch.domain.products import Product, ProductStatus, Seen
+from sellerwatch.ports.store import Head, Touch
+
+_P = products.c
+_C = product_changes.c
+_STATUSES = {status.value: status for status in ProductStatus}
+_KINDS = {kind.value: kind for kind in ChangeKind}
+_MINI_SHOP, _DETAIL, _OPTION = DocumentKind.MINI_SHOP, DocumentKind.DETAIL, DocumentKind.OPTION
+
+PREFIX_OF = {_MINI_SHOP: "minishop", _DETAIL: "detail", _OPTION: "option"}
+"""The document's columns are `{prefix}_data_hash`, `{prefix}_raw_hash` and `{prefix}_at`."""
+
+COLUMN_OF = {
+    "name": "name",
+    "brandCode": "brand_code",
+    "brandName": "brand_name",
+    "brandNameKr": "brand_name_kr",
+    "category": "category",
+    "normalPrice": "normal_price",
+    "sellingPrice": "selling_price",
+    "discountPrice": "discount_price",
+    "discountRate": "discount_rate",
+    "stock": "stock",
+    "soldOut": "is_sold_out",
+    "images": "images",
+    "shipping": "shipping",
+    "originCountry": "origin_country",
+    "itemStatus": "item_status",
+    "description": "description",
+    "descriptionImages": "description_images",
+    "appPrice": "app_price",
+    "appDiscountRate": "app_discount_rate",
+    "originalPrice": "original_price",
+    "tags": "tags",
+    "price": "list_price",
+    "options": "options",
+}
+
+_SEEN = tuple(f"{PREFIX_OF[kind]}_{what}" for kind in DocumentKind for what in ("data_hash", "raw_hash", "at"))
+_HEAD = ("item_no", "product_id", "seller_id", "status", "absences", *_SEEN)
+_ABOUT = (*_HEAD, "version", "first_seen_at", "last_seen_at", "last_changed_at", "created_at", "updated_at")
+_COLUMNS = (*_ABOUT, "is_complete", *COLUMN_OF.values())
+_NEVER_CHANGE = frozenset({"item_no", "product_id", "created_at"})
+
+Write = Callable[[Any], object]
+
+
+def _writer(column: str) -> Write | None:
+    """How a field's value becomes what the driver takes; None: it is that already."""
+    kind = _P[column].type
+    if kind is JSON:
+        return lambda value: None if value is None else dumps(value)
+    if isinstance(kind, Boolean):
+        return lambda value: None if value is None else int(value)
+    if isinstance(kind, String) and kind.length:
+        most = length(_P[column])
+        return lambda value: None if value is None else value[:most]
+    return None
+
+
+def _reader(column: str) -> Callable[[Any], Any] | None:
+    kind = _P[column].type
+    if kind is JSON:
+        return lambda text: frozen(loads(text))
+    return bool if isinstance(kind, Boolean) else None
+
+
+_WRITERS = tuple((field, _writer(column)) for field, column in COLUMN_OF.items())
+_READERS = tuple((field, _reader(column)) for field, column in COLUMN_OF.items())
+
+
+def _save(dialect: str) -> Insert:
+    return upsert(dialect, products, ["item_no"], [name for name in _COLUMNS if name not in _NEVER_CHANGE])
+
+
+def _touch(kind: DocumentKind) -> Prepared:
+    at, known_at, known_hash = bindparam("at"), _P[f"{PREFIX_OF[kind]}_at"], _P[f"{PREFIX_OF[kind]}_raw_hash"]
+    last_seen_at = case((_P.last_seen_at < at, at), else_=_P.last_seen_at)
+    return Prepared(
+        update(products)
+        .where(_P.item_no == bindparam("item"), known_hash == bindparam("raw"), known_at < at)
+        .values({known_at: at, _P.last_seen_at: last_seen_at}),
+        ("item", "raw", "at"),
+    )
+
+
+_head = select(*(_P[name] for name in _HEAD))
+_whole = select(*(_P[name] for name in (*_ABOUT, *COLUMN_OF.values())))
+
+_HEADS = PreparedIn(lambda items: _head.where(_P.item_no.in_(items)))
+_TOUCH = {kind: _touch(kind) for kind in DocumentKind}
+_LOCK = PreparedIn(lambda items: _whole.where(_P.item_no.in_(items)).with_for_update())
+_GET = Prepared(_whole.where(_P.item_no == bindparam("item")), ("item",))
+_SAVE = PerDialect(_save, _COLUMNS)
+
+
+class Products:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def heads(self, item_nos: Iterable[int]) -> dict[int, Head]:
+        seen = self._seen
+        return {
+            row[0]: Head(row[0], row[1], row[2], _STATUSES[row[3]], row[4], seen(row))
+            for row in self._session.rows_in(_HEADS, item_nos)
+        }
+
+    def touch(self, touches: Sequence[Touch]) -> None:
+        to_db = self._session.to_db
+        for kind, statement in _TOUCH.items():
+            rows = [(touch.item_no, touch.raw_hash, to_db(touch.at)) for touch in touches if touch.kind is kind]
+            rows.sort()
+            self._session.many(statement, rows)
+
+    def lock(self, item_nos: Iterable[int]) -> dict[int, Product]:
+        return {row[0]: self._product(row) for row in self._session.rows_in(_LOCK, item_nos)}
+
+    def get(self, item_no: int) -> Product | None:
+        row = self._session.first(_GET, (item_no,))
+        return None if row is None else self._product(row)
+
+    def save(self, products: Sequence[Product]) -> None:
+        to_db = self._session.to_db
+        rows: list[Row] = []
+        for product in sorted(products, key=lambda product: product.item_no):
+            row: list[object] = [
+                product.item_no,
+                product.product_id,
+                product.seller_id,
+                product.status.value,
+                product.absences,
+            ]
+            for kind in DocumentKind:
+                known = product.seen.get(kind)
+                row += (known.digest, known.raw_hash, to_db(known.at)) if known else (None, None, None)
+            row += (
+                product.version,
+                to_db(product.first_seen_at),
+                to_db(product.last_seen_at),
+                to_db(product.last_changed_at),
+                to_db(product.created_at),
+                to_db(product.updated_at),
+                int(product.is_complete),
+            )
+            value_of = product.fields.get
+            row += [write(value_of(name)) if write else value_of(name) for name, write in _WRITERS]
+            rows.append(tuple(row))
+        self._session.many(_SAVE, rows)
+
+    def _seen(self, row: Row) -> dict[DocumentKind, Seen]:
+        """Of a row that begins like `_HEAD`."""
+        from_db = self._session.from_db
+        seen = {}
+        if row[5] is not None:
+            seen[_MINI_SHOP] = Seen(row[5], row[6], from_db(row[7]))
+        if row[8] is not None:
+            seen[_DETAIL] = Seen(row[8], row[9], from_db(row[10]))
+        if row[11] is not None:
+            seen[_OPTION] = Seen(row[11], row[12], from_db(row[13]))
+        return seen
+
+    def _product(self, row: Row) -> Product:
+        from_db = self._session.from_db
+        version, first_seen_at, last_seen_at, last_changed_at, created_at, updated_at = row[14:20]
+        return Product(
+            product_id=row[1],
+            item_no=row[0],
+            seller_id=row[2],
+            first_seen_at=from_db(first_seen_at),
+            last_seen_at=from_db(last_seen_at),
+            created_at=from_db(created_at),
+            updated_at=from_db(updated_at),
+            last_changed_at=self._session.from_db_or_none(last_changed_at),
+            status=_STATUSES[row[3]],
+            version=version,
+            absences=row[4],
+            fields={
+                name: read(value) if read else value
+                for (name, read), value in zip(_READERS, row[20:], strict=True)
+                if value is not None
+            },
+            seen=self._seen(row),
+        )
+
+
+_CHANGE = ("change_id", "product_id", "item_no", "seller_id", "version", "kinds", "fields", "changed_at")
+_ADD = Additions(product_changes, _CHANGE, "change_id")
+_OF_ITEM = Prepared(
+    select(*(_C[name] for name in _CHANGE))
+    .where(_C.product_id == select(_P.product_id).where(_P.item_no == bindparam("item")).scalar_subquery())
+    .order_by(_C.version),
+    ("item",),
+)
+
+
+class Changes:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, changes: Sequence[Change]) -> None:
+        rows = [
+            (
+                change.change_id,
+                change.product_id,
+                change.item_no,
+                change.seller_id,
+                change.version,
+                cut(",".join(change.kinds), _C.kinds),
+                dumps([field.shown() for field in change.fields]),
+                self._session.to_db(change.changed_at),
+            )
+            for change in changes
+        ]
+        _ADD.put(self._session, rows)
+
+    def of_item(self, item_no: int) -> list[Change]:
+        return [self._change(row) for row in self._session.rows(_OF_ITEM, (item_no,))]
+
+    def _change(self, row: Row) -> Change:
+        change_id, product_id, item_no, seller_id, version, kinds, fields, changed_at = row
+        return Change(
+            change_id,
+            product_id,
+            item_no,
+            seller_id,
+            version,
+            tuple(_KINDS[kind] for kind in kinds.split(",")),
+            tuple(FieldChange(each["field"], frozen(each["old"]), frozen(each["new"])) for each in loads(fields)),
+            self._session.from_db(changed_at),
+        )

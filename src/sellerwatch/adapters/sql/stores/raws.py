@@ -1,0 +1,269 @@
+"""Raws: what the marketplace answered, once per distinct content.
+
+Promises what the port says. What is ripe is found in the index of claims, kind by kind, so that a long backlog that
+is not ripe yet costs nothing; an observation is handed out whole or not at all, also where several processes ask at
+once. The content is written once and never again; bytes that are no text are kept as a person can read them.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Insert, bindparam, case, func, null, select, update
+
+from sellerwatch.adapters.sql.dialect import SQLITE, NewValue, skip_locked, upsert_by
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row, chunks
+from sellerwatch.adapters.sql.session import PerDialect, Session, cut, said
+from sellerwatch.adapters.sql.tables import product_raw_data
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.raws import Raw, RawStatus
+
+_R = product_raw_data.c
+_KINDS = {kind.value: kind for kind in DocumentKind}
+_STATUSES = {status.value: status for status in RawStatus}
+_PENDING, _FAILED = said(RawStatus.PENDING), said(RawStatus.FAILED)
+CONTENDERS = 4
+"""So many processes find something to claim at the same time."""
+
+_NEW = (
+    "raw_id",
+    "item_no",
+    "seller_id",
+    "task_id",
+    "execution_id",
+    "data_type",
+    "raw_json",
+    "raw_hash",
+    "crawled_at",
+    "next_attempt_at",
+    "status",
+    "retry_count",
+    "error_message",
+    "created_at",
+)
+_WHOLE = (
+    "raw_id",
+    "item_no",
+    "seller_id",
+    "task_id",
+    "execution_id",
+    "data_type",
+    "raw_json",
+    "raw_hash",
+    "crawled_at",
+    "next_attempt_at",
+    "status",
+    "retry_count",
+    "product_id",
+    "error_message",
+    "processed_at",
+)
+_RENEWED = ("seller_id", "task_id", "execution_id", "next_attempt_at", "status", "retry_count", "error_message")
+_whole = select(*(_R[name] for name in _WHOLE))
+
+
+def _put(dialect: str) -> Insert:
+    def renewed(new: NewValue) -> list[tuple[str, Any]]:
+        is_news = new("crawled_at") >= _R.crawled_at
+        kept = [(name, case((is_news, new(name)), else_=_R[name])) for name in _RENEWED]
+        processed = ("processed_at", case((is_news, null()), else_=_R.processed_at))
+        return [*kept, processed, ("crawled_at", case((is_news, new("crawled_at")), else_=_R.crawled_at))]
+
+    return upsert_by(dialect, product_raw_data, ["raw_id"], renewed)
+
+
+_PUT = PerDialect(_put, _NEW)
+_RIPEN = Prepared(
+    update(product_raw_data)
+    .where(
+        _R.execution_id == bindparam("execution"),
+        _R.item_no == bindparam("item"),
+        _R.status == _PENDING,
+        _R.next_attempt_at > bindparam("at"),
+    )
+    .values(next_attempt_at=bindparam("at")),
+    ("at", "execution", "item"),
+)
+_RIPE = [
+    Prepared(
+        select(_R.next_attempt_at, _R.id, _R.execution_id, _R.item_no)
+        .where(_R.status == _PENDING, _R.data_type == said(kind), _R.next_attempt_at <= bindparam("at"))
+        .order_by(_R.next_attempt_at)
+        .limit(bindparam("count")),
+        ("at", "count"),
+    )
+    for kind in DocumentKind
+]
+_LEADERS = PreparedIn(
+    lambda items: (
+        select(func.min(_R.id), _R.execution_id, _R.item_no)
+        .where(_R.execution_id == bindparam("execution"), _R.item_no.in_(items), _R.status == _PENDING)
+        .group_by(_R.execution_id, _R.item_no)
+    ),
+    ("execution",),
+)
+_LOCK_LEADERS = PreparedIn(lambda ids: skip_locked(select(_R.id).where(_R.id.in_(ids), _R.status == _PENDING)))
+_LOCK_OBSERVED = PreparedIn(
+    lambda items: _whole.where(
+        _R.execution_id == bindparam("execution"), _R.item_no.in_(items), _R.status == _PENDING
+    ).with_for_update(),
+    ("execution",),
+)
+_SAVE = Prepared(
+    update(product_raw_data).where(_R.raw_id == bindparam("key")),
+    ("status", "retry_count", "next_attempt_at", "product_id", "error_message", "processed_at", "key"),
+)
+_LOCK_FAILED = [
+    Prepared(
+        skip_locked(
+            _whole.where(
+                _R.status == _FAILED,
+                _R.data_type == said(kind),
+                _R.next_attempt_at <= bindparam("at"),
+                _R.retry_count < bindparam("retries_max"),
+            )
+            .order_by(_R.next_attempt_at)
+            .limit(bindparam("count"))
+        ),
+        ("at", "retries_max", "count"),
+    )
+    for kind in DocumentKind
+]
+_LOCK_BY_ID = PreparedIn(lambda ids: _whole.where(_R.raw_id.in_(ids)).with_for_update())
+_LOCK_SINCE = Prepared(
+    _whole.add_columns(_R.id)
+    .where(_R.id > bindparam("after"), _R.crawled_at >= bindparam("since"))
+    .order_by(_R.id)
+    .limit(bindparam("count"))
+    .with_for_update(),
+    ("after", "since", "count"),
+)
+
+
+class Raws:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def put(self, raws: Sequence[Raw]) -> None:
+        to_db = self._session.to_db
+        rows: list[Row] = []
+        for raw in raws:
+            crawled_at = to_db(raw.crawled_at)
+            rows.append(
+                (
+                    raw.raw_id,
+                    raw.item_no,
+                    raw.seller_id,
+                    raw.task_id,
+                    raw.execution_id,
+                    raw.kind.value,
+                    _text(raw.body),
+                    raw.raw_hash,
+                    crawled_at,
+                    to_db(raw.next_attempt_at),
+                    raw.status.value,
+                    raw.retry_count,
+                    cut(raw.error_message, _R.error_message),
+                    crawled_at,
+                )
+            )
+        self._session.many(_PUT, rows)
+
+    def ripen(self, pairs: Sequence[tuple[str, int]], at: datetime) -> None:
+        moment = self._session.to_db(at)
+        self._session.many(_RIPEN, [(moment, execution_id, item_no) for execution_id, item_no in pairs])
+
+    def lock_ripe(self, at: datetime, count: int) -> list[Raw]:
+        moment = self._session.to_db(at)
+        is_alone = self._session.dialect == SQLITE
+        most = count if is_alone else count * CONTENDERS
+        ripe = sorted(row for statement in _RIPE for row in self._session.rows(statement, (moment, most)))[:most]
+        pairs = ((execution_id, item_no) for _, _, execution_id, item_no in ripe)
+        observed = pairs if is_alone else self._nobodys(pairs, count)
+        return [
+            self._raw(row)
+            for execution_id, items in _by_execution(observed).items()
+            for row in self._session.rows_in(_LOCK_OBSERVED, items, (execution_id,))
+        ]
+
+    def save(self, raws: Sequence[Raw]) -> None:
+        to_db = self._session.to_db
+        rows = [
+            (
+                raw.status.value,
+                raw.retry_count,
+                to_db(raw.next_attempt_at),
+                raw.product_id,
+                cut(raw.error_message, _R.error_message),
+                to_db(raw.processed_at),
+                raw.raw_id,
+            )
+            for raw in raws
+        ]
+        self._session.many(_SAVE, rows)
+
+    def lock_failed(self, at: datetime, retries_max: int, count: int) -> list[Raw]:
+        found: list[Row] = []
+        for statement in _LOCK_FAILED:
+            if len(found) < count:
+                found += self._session.rows(statement, (self._session.to_db(at), retries_max, count - len(found)))
+        return [self._raw(row) for row in found]
+
+    def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]:
+        return [self._raw(row) for row in self._session.rows_in(_LOCK_BY_ID, raw_ids)]
+
+    def lock_since(self, since: datetime, after_id: int, count: int) -> tuple[list[Raw], int]:
+        rows = self._session.rows(_LOCK_SINCE, (after_id, self._session.to_db(since), count))
+        return [self._raw(row[:-1]) for row in rows], rows[-1][-1] if rows else after_id
+
+    def _nobodys(self, pairs: Iterable[tuple[str, int]], count: int) -> list[tuple[str, int]]:
+        """Those of which we get the first row: whoever holds it may have the rest, and nobody waits for two."""
+        leaders = {
+            row_id: (execution_id, item_no)
+            for wanted, items in _by_execution(pairs).items()
+            for row_id, execution_id, item_no in self._session.rows_in(_LEADERS, items, (wanted,))
+        }
+        mine: list[Row] = []
+        for some in chunks(sorted(leaders), count):
+            if len(mine) < count:
+                mine += self._session.rows_in(_LOCK_LEADERS, some)
+        return [leaders[row[0]] for row in mine]
+
+    def _raw(self, row: Row) -> Raw:
+        session = self._session
+        raw_id, item_no, seller_id, task_id, execution_id, kind, body, raw_hash = row[:8]
+        crawled_at, next_attempt_at, status, retry_count, product_id, error_message, processed_at = row[8:]
+        return Raw(
+            raw_id,
+            item_no,
+            seller_id,
+            task_id,
+            execution_id,
+            _KINDS[kind],
+            body.encode(),
+            raw_hash,
+            session.from_db(crawled_at),
+            session.from_db(next_attempt_at),
+            _STATUSES[status],
+            retry_count,
+            product_id,
+            error_message,
+            session.from_db_or_none(processed_at),
+        )
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        # Only what was refused already comes here: it is kept for a person to look at.
+        return body.decode(errors="backslashreplace")
+
+
+def _by_execution(pairs: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
+    items: dict[str, set[int]] = {}
+    for execution_id, item_no in pairs:
+        items.setdefault(execution_id, set()).add(item_no)
+    return items

@@ -1,0 +1,67 @@
+"""Loops: a flow is run again and again, at once while it finds something, else when its bell rings or its time comes.
+
+Loops are independent: one that fails is reported, rests a little longer each time, and holds up no other; none ends
+before it is told to.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from sellerwatch.ports.time import Bell, Clock
+
+_REST_SECONDS, _REST_CEILING = 1.0, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    name: str
+    run: Callable[[], Awaitable[int]]
+    """How much there was to do."""
+    idle_seconds: float
+    """Having found nothing it looks again after this, and then less and less often, down to every `idle_ceiling`."""
+    bell: str = ""
+    """By which name it is woken; none: only its time wakes it."""
+    idle_ceiling: float = 0.0
+
+    @property
+    def wake(self) -> str:
+        return self.bell or f"loop:{self.name}"
+
+
+async def run_loops(loops: Sequence[Loop], clock: Clock, bell: Bell, stop: asyncio.Event) -> None:
+    """Until `stop` is set; what runs then is finished."""
+    running = [asyncio.create_task(_keep(loop, clock, bell, stop), name=loop.name) for loop in loops]
+    try:
+        await stop.wait()
+        for loop in loops:
+            bell.ring(loop.wake)
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _keep(loop: Loop, clock: Clock, bell: Bell, stop: asyncio.Event) -> None:
+    log = structlog.get_logger(loop=loop.name)
+    failures = 0
+    idle_seconds = loop.idle_seconds
+    while not stop.is_set():
+        try:
+            found = await loop.run()
+        except Exception as error:
+            failures += 1
+            log.exception("loop failed", failures=failures, error=str(error))
+            await bell.wait(loop.wake, min(_REST_SECONDS * 2**failures, _REST_CEILING))
+            continue
+        failures = 0
+        if found:
+            idle_seconds = loop.idle_seconds
+            await clock.sleep(0)
+        elif await bell.wait(loop.wake, idle_seconds):
+            idle_seconds = loop.idle_seconds
+        else:
+            idle_seconds = min(idle_seconds * 2, max(loop.idle_ceiling, loop.idle_seconds))

@@ -1,0 +1,129 @@
+"""The ticker: everything that happens because its time has come. Any number of processes may run it at once."""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import structlog
+
+import sellerwatch
+from sellerwatch.entry.loops import Loop
+from sellerwatch.flows.deliver import Delivered
+from sellerwatch.ports.store import Unit
+from sellerwatch.settings import SWEEPS
+from sellerwatch.wiring import House, Outside
+
+DUE_AT_ONCE = 5
+"""Executions begun in one look at the schedule: many due at once are spread over the looks."""
+_LIFE_SECONDS = 5.0
+_POLL_CEILING = 2.0
+"""What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
+
+
+def ticker_loops(house: House) -> list[Loop]:
+    """Trigger, relay, absorb, deliver, announce, and every sweep."""
+    loops = [
+        Loop("due", partial(house.trigger.open_due, DUE_AT_ONCE), 5.0, "due", 60.0),
+        Loop("absorb", partial(_absorb, house), 1.0, "absorb", 30.0),
+        Loop("delist", partial(_delist, house), 1.0, "delist", 60.0),
+        Loop("announce", house.announce.run, 1.0, "announce", 30.0),
+        Loop("alerts", partial(_alerts, house), 5.0, "alerts", 60.0),
+    ]
+    if house.deliver:
+        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval))
+    if house.outside:
+        loops += [
+            Loop("plan", house.outside.plan.run, 0.5, "plan", _POLL_CEILING),
+            Loop("relay", partial(_relay, house.outside), 0.25, "relay", _POLL_CEILING),
+            *_sweeps(house, house.outside),
+        ]
+    return loops
+
+
+def life_loop(house: House, role: str) -> Loop:
+    """Shows that this process is alive."""
+    host, pid, version = socket.gethostname(), os.getpid(), sellerwatch.__version__
+
+    def show(unit: Unit) -> None:
+        unit.chores.show_life(house.owner, role, host, pid, version, house.clock.now())
+
+    async def run() -> int:
+        await house.store.transact(show)
+        return 0
+
+    return Loop(f"life:{role}", run, _LIFE_SECONDS)
+
+
+def _sweeps(house: House, outside: Outside) -> list[Loop]:
+    heal, identities = outside.heal, house.identities
+    sweeps: dict[str, Callable[[], Awaitable[int]]] = {
+        "stuck_tasks": heal.stuck_tasks,
+        "published_orphans": heal.published_orphans,
+        "dead_letters": heal.dead_letters,
+        "outbox_zombies": heal.outbox_zombies,
+        "failed_task_outbox": heal.failed_task_outbox,
+        "failed_raws": heal.failed_raws,
+        "executions": heal.executions,
+        "daily_figures": heal.daily_figures,
+        "retention": heal.retention,
+        "identities": identities.recover_due,
+        "leases": identities.expire_leases,
+        "tokens": identities.refresh_tokens,
+        "records": identities.keep_books,
+    }
+    return [
+        Loop(f"sweep:{name}", partial(_sweep, house, name, sweeps[name]), house.settings.sweep_period(name))
+        for name in SWEEPS
+        if name in sweeps
+    ]
+
+
+async def _sweep(house: House, name: str, sweep: Callable[[], Awaitable[int]]) -> int:
+    """Run it and note what it found. What is left is found after the next period: a sweep never hurries."""
+    error: str | None = None
+    found = 0
+    try:
+        found = await sweep()
+    except Exception as failure:
+        error = str(failure)
+        raise
+    finally:
+        at = house.clock.now()
+        await house.store.transact(lambda unit: unit.chores.note_sweep(name, found, error, at))
+    if found:
+        structlog.get_logger().info("swept", sweep=name, found=found)
+    return 0
+
+
+async def _absorb(house: House) -> int:
+    absorbed = await house.absorb.run()
+    if absorbed.failed:
+        structlog.get_logger().warning("raws not understood", failed=absorbed.failed, of=absorbed.raws)
+    return absorbed.raws
+
+
+async def _delist(house: House) -> int:
+    settled, changes = await house.delist.run()
+    if changes:
+        structlog.get_logger().info("delisted or back", changes=len(changes))
+    return settled
+
+
+async def _deliver(house: House) -> int:
+    delivered: Delivered = await house.deliver.run() if house.deliver else Delivered(0, (), ())
+    for event, receipt in delivered.refused:
+        structlog.get_logger().warning(
+            "delivery refused", outbox_id=event.outbox_id, status=receipt.status, error=receipt.error
+        )
+    return delivered.sent
+
+
+async def _alerts(house: House) -> int:
+    await house.announce.tell_alerts()
+    return 0
+
+
+async def _relay(outside: Outside) -> int:
+    relayed = await outside.relay.run()
+    return relayed.claimed

@@ -1,0 +1,63 @@
+"""Running the house: its loops and its worker, in this process, until told to stop.
+
+Stopping: nothing is received any more, what runs is finished or handed back within SHUTDOWN_SECONDS, leases are given
+back, and the process leaves the list of those that are alive.
+"""
+
+import asyncio
+from collections.abc import Set as AbstractSet
+
+import structlog
+
+from sellerwatch.entry.loops import run_loops
+from sellerwatch.entry.ticker import life_loop, ticker_loops
+from sellerwatch.wiring import House
+
+TICKER, WORKER = "ticker", "worker"
+
+
+async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = frozenset({TICKER, WORKER})) -> None:
+    """The ticker's loops, the worker, or both."""
+    log = structlog.get_logger()
+    await house.identities.load()
+    loops = [life_loop(house, "+".join(sorted(roles)))]
+    if TICKER in roles:
+        loops += ticker_loops(house)
+    parts = [asyncio.create_task(run_loops(loops, house.clock, house.bell, stop))]
+    if WORKER in roles and house.outside:
+        parts.append(asyncio.create_task(_work(house, stop)))
+    try:
+        await asyncio.gather(*parts)
+    finally:
+        for part in parts:
+            part.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+        await house.identities.keep_books()
+        await house.store.transact(lambda unit: unit.chores.leave(house.owner))
+        log.info("stopped", owner=house.owner)
+
+
+async def _work(house: House, stop: asyncio.Event) -> None:
+    if house.outside is None:
+        return
+    crawl = house.outside.crawl
+    log = structlog.get_logger()
+    running = asyncio.create_task(_keep_crawling(house, stop))
+    await stop.wait()
+    log.info("stopping", running=crawl.running)
+    crawl.stop()
+    await running
+
+
+async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
+    """A worker that fails (the database is away, say) rests and goes on."""
+    if house.outside is None:
+        return
+    rest_seconds = 1.0
+    while not stop.is_set():
+        try:
+            await house.outside.crawl.run()
+        except Exception as error:  # noqa: BLE001 - told, and tried again
+            structlog.get_logger().exception("worker failed", error=str(error))
+            await house.bell.wait("crawl", rest_seconds)
+            rest_seconds = min(rest_seconds * 2, 30.0)
