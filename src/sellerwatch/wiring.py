@@ -53,7 +53,7 @@ from sellerwatch.steps.asking import Asking, Patience
 from sellerwatch.steps.settling import Rules, Settling
 
 
-_POLL, _ALONE_POLL = 1.0, 60.0
+_POLL, _ALONE_POLL = 2.0, 60.0
 
 
 class SchemaBehind(Refused):
@@ -99,6 +99,8 @@ class House:
     transport: Transport
     alerts: WebhookAlerts
     product_server: ProductServer | None
+    poll_seconds: float
+    """What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
 
     def upgrade(self) -> None:
         """Bring the database to this version's schema; harmless when it is there."""
@@ -165,7 +167,6 @@ def build(
     product_server = product_server or _product_server(settings, clock)
     poll_seconds = _ALONE_POLL if is_alone else _POLL
     outside = _outside(settings, owner, clock, chance, bell, store, pool, queue, vault, reader, transport, poll_seconds)
-    addresses = outside.addresses if outside else None
     announce = Announce(
         store,
         BuiltinSchedules(),
@@ -197,11 +198,12 @@ def build(
         deliver=_deliver(settings, owner, clock, chance, store, product_server),
         announce=announce,
         identities=Identities(store, pool, clock, bell, outside.asking if outside else None),
-        repair=Repair(store, queue, clock, bell, addresses, settings.page_size),
+        repair=Repair(store, queue, clock, bell),
         outside=outside,
         transport=transport,
         alerts=alerts,
         product_server=product_server,
+        poll_seconds=poll_seconds,
     )
 
 

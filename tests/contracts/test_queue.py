@@ -1,6 +1,7 @@
 """The promises of ports/queue.py, sentence by sentence, on every engine that claims to keep them."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +11,7 @@ from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine, for_dialect
+from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.domain.errors import Unavailable
 from sellerwatch.ports.queue import Outgoing
@@ -66,12 +67,10 @@ def clock() -> TestClock:
 
 
 @pytest.fixture(params=["database"])
-def queues(request, tmp_path, clock) -> Iterator[Callable]:
+def queues(request, tmp_path, empty_sqlite, clock) -> Iterator[Callable]:
     """Opens a queue; opened twice under one name, it is one queue seen by two processes."""
-    made = engine(f"sqlite:///{tmp_path}/queue.db", busy_seconds=0)
-    with made.begin() as connection:
-        for_dialect(tables.metadata, "sqlite").create_all(connection)
-    database = Database(made, inline=True)
+    shutil.copyfile(empty_sqlite, tmp_path / "queue.db")
+    database = Database(engine(f"sqlite:///{tmp_path}/queue.db", busy_seconds=0), inline=True)
     seeds = iter(range(1000))
 
     def opened(name="tasks", **options) -> SqlQueue:
@@ -227,6 +226,32 @@ async def test_two_receivers_never_hold_two_messages_of_one_group(queues):
     assert sorted(map(int, done)) == list(range(70))
     for group in range(7):
         assert [int(task) for task in done if int(task) % 7 == group] == list(range(group, 70, 7))
+
+
+async def test_receivers_on_threads_of_their_own_race_and_nothing_is_held_twice(tmp_path, empty_sqlite, clock):
+    shutil.copyfile(empty_sqlite, tmp_path / "queue.db")
+    databases = [Database(engine(f"sqlite:///{tmp_path}/queue.db")) for _ in range(3)]
+    racers = [SqlQueue(each, clock, SeededChance(n), "tasks", VISIBILITY, 3) for n, each in enumerate(databases)]
+    await racers[0].send([message(str(number), f"group {number % 5}") for number in range(60)])
+    held: set[str] = set()
+    done: list[int] = []
+
+    async def race(queue) -> None:
+        while len(done) < 60:
+            for delivery in await queue.receive(2, 0):
+                assert delivery.group not in held
+                held.add(delivery.group)
+                done.append(int(delivery.body["taskId"]))
+                await queue.depth()
+                held.remove(delivery.group)
+                await queue.ack([delivery.receipt])
+
+    await asyncio.gather(*map(race, racers))
+    for database in databases:
+        database.close()
+    assert sorted(done) == list(range(60))
+    for group in range(5):
+        assert [number for number in done if number % 5 == group] == list(range(group, 60, 5))
 
 
 # receive

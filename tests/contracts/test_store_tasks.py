@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOON, a_publication, a_task, an_attempt, an_execution, an_id, at
 
+from builders import NOON, a_publication, a_task, an_attempt, an_execution, an_id, at
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.domain.outbox import TaskOutboxStatus

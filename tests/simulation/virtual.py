@@ -85,5 +85,9 @@ def run_virtually(story: Coroutine[Any, Any, T]) -> T:
         for task in leftover:
             task.cancel()
         with suppress(Standstill):
-            loop.run_until_complete(asyncio.gather(*leftover, return_exceptions=True))
+            loop.run_until_complete(_ended(leftover))
         loop.close()
+
+
+async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -7,7 +7,6 @@ they are a search; whatever else a request is to go to is compared, whole, with 
 import re
 from dataclasses import dataclass
 from functools import cache
-from urllib.parse import urlsplit
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.domain.ids import checked_seller_id
@@ -16,7 +15,11 @@ FACADE = "/mustit-api/facade-api"
 MINI_SHOP_PATH = f"{FACADE}/v1/searchmini-shop-search"
 SEARCH_PATH = f"{FACADE}/v1/search/items"
 LEGACY = "/mustit-api/legacy-api/v1/auction_products"
-_SEARCH_QUERY = re.compile(r"[A-Za-z0-9\-._~%=&+:,;@!$'()*/?]{0,1800}", re.ASCII)
+_ORIGIN = re.compile(
+    r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?", re.ASCII
+)
+_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+", re.ASCII)
+_SEARCH_QUERY = re.compile(r"(?:[A-Za-z0-9\-._~=&+:,;@!$'()*/?]|%[0-9A-Fa-f]{2}){0,1800}", re.ASCII)
 _ITEM_NO = r"[1-9][0-9]{0,17}"
 
 
@@ -26,9 +29,10 @@ class Addresses:
     mini_shop_path: str = MINI_SHOP_PATH
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.origin)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query or parts.username:
+        if not _ORIGIN.fullmatch(self.origin):
             raise Invalid("MARKETPLACE_URL", self.origin, "scheme and host only, like https://m.web.mustit.co.kr")
+        if not _PATH.fullmatch(self.mini_shop_path):
+            raise Invalid("MINI_SHOP_PATH", self.mini_shop_path, f"a path and no more, like {MINI_SHOP_PATH}")
 
     def token(self) -> str:
         return f"{self.origin}/"
@@ -66,7 +70,7 @@ class Addresses:
 def _pattern(addresses: Addresses, kind: str) -> re.Pattern[str]:
     origin = re.escape(addresses.origin)
     if kind == "MINI_SHOP":
-        query = r"sellerId=[A-Za-z0-9._-]{1,64}&pageNo=[0-9]{1,6}&pageSize=[0-9]{1,3}&order=LATEST"
+        query = r"sellerId=[A-Za-z0-9._-]{1,64}&pageNo=(?:0|[1-9][0-9]{0,5})&pageSize=[1-9][0-9]{0,2}&order=LATEST"
         return re.compile(rf"{origin}{re.escape(addresses.mini_shop_path)}\?{query}", re.ASCII)
     if kind == "SEARCH":
         return re.compile(rf"{origin}{re.escape(SEARCH_PATH)}\?{_SEARCH_QUERY.pattern}", re.ASCII)

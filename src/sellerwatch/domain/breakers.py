@@ -63,8 +63,11 @@ class Breaker:
         return moment is None or moment <= at
 
     def begin_trial(self, trial_id: str, until: datetime, at: datetime) -> Transition | None:
-        """A request goes out while the breaker is not CLOSED: it is the trial, and decides."""
-        if self.state is BreakerState.CLOSED:
+        """A request goes out while the breaker is not CLOSED: it is the trial, and decides.
+
+        One that was not admitted decides nothing, and takes the place of no trial under way.
+        """
+        if self.state is BreakerState.CLOSED or not self.admits(at):
             return None
         self.trial_id, self.trial_until = trial_id, until
         if self.state is BreakerState.HALF_OPEN:

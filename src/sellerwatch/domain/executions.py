@@ -78,7 +78,7 @@ class Execution:
         """Its first tasks exist. An empty shop has none and is COMPLETED at once."""
         self._only(ExecutionStatus.STARTED, "plan")
         self.status, self.total_tasks, self.expected_items = ExecutionStatus.IN_PROGRESS, tasks, expected_items
-        self.next_attempt_at = None
+        self.next_attempt_at = self.error_message = None
         if not tasks:
             self.end_list(is_complete=True)
             self._end(ExecutionStatus.COMPLETED, at)
@@ -108,6 +108,9 @@ class Execution:
         self.failed_tasks += failed
 
     def end_list(self, *, is_complete: bool) -> None:
+        """All of its pages have ended. What an ended execution's list came to stays as it was drawn."""
+        if not self.is_open:
+            raise WrongVerb("execution", self.execution_id, self.status, "end_list")
         self.list_state = ListState.COMPLETE if is_complete else ListState.INCOMPLETE
 
     def settle_list(self) -> None:
@@ -125,16 +128,19 @@ class Execution:
         return True
 
     def fail(self, error: str, at: datetime) -> None:
-        if not self.is_open:
-            raise WrongVerb("execution", self.execution_id, self.status, "fail")
-        self.error_message = error
-        self.end_list(is_complete=False)
-        self._end(ExecutionStatus.FAILED, at)
+        self._break_off("fail", error, at)
 
     def cancel(self, cancelled_tasks: int, at: datetime) -> None:
         """An operator ends it; its open tasks were cancelled in the same transaction."""
+        self._break_off("cancel", "cancelled", at)
         self.failed_tasks += cancelled_tasks
-        self.fail("cancelled", at)
+
+    def _break_off(self, verb: str, error: str, at: datetime) -> None:
+        if not self.is_open:
+            raise WrongVerb("execution", self.execution_id, self.status, verb)
+        self.error_message = error
+        self.end_list(is_complete=False)
+        self._end(ExecutionStatus.FAILED, at)
 
     def _end(self, status: ExecutionStatus, at: datetime) -> None:
         self.status, self.completed_at, self.next_attempt_at = status, at, None

@@ -10,7 +10,7 @@ Blame follows cause: what the site does to everyone is not charged to anyone. 42
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -33,11 +33,11 @@ class IdentityStatus(StrEnum):
 class SealedToken:
     """A token as the domain knows it: ciphertext, and a fingerprint by which two are compared."""
 
-    sealed: str
+    sealed: str = field(repr=False)
     fingerprint: str
     issued_at: datetime
     expires_at: datetime
-    cookies: str | None = None
+    cookies: str | None = field(default=None, repr=False)
     """Further cookies that came with it, sealed alike."""
 
     def __post_init__(self) -> None:

@@ -130,8 +130,7 @@ def stand_ins(document: Document) -> dict[str, Value]:
     """What it can say about fields that another document owns, for as long as that one isn't known."""
     if document.kind is not DocumentKind.MINI_SHOP:
         return {}
-    said = ((target, document.fields.get(name)) for name, target in _STAND_INS)
-    return {target: value for target, value in said if value is not None}
+    return {target: document.fields.get(name) for name, target in _STAND_INS}
 
 
 def product_data(

@@ -165,6 +165,12 @@ class _Announcement:
         self._only({OutboxStatus.FAILED}, "again")
         self.status, self.next_attempt_at, self.retry_count = OutboxStatus.WAITING, at, 0
 
+    def repeat(self, at: datetime) -> None:
+        """By an operator's word, sent once more although it arrived or was given up: the receiver has lost it."""
+        self._only({OutboxStatus.COMPLETED, OutboxStatus.FAILED}, "repeat")
+        self.status, self.next_attempt_at, self.retry_count = OutboxStatus.WAITING, at, 0
+        self.sent_at = self.error_message = None
+
     def hold(self) -> None:
         self._only({OutboxStatus.WAITING}, "hold")
         self.status = OutboxStatus.HELD
@@ -192,11 +198,16 @@ class ProductEvent(_Announcement):
 
     def supersede(self, older: "ProductEvent", at: datetime) -> None:
         """Take the place of an older row that was never sent: its changes are told with ours."""
+        if older.product_id != self.product_id or older.version >= self.version:
+            raise WrongVerb("outbox row", self.outbox_id, f"version {self.version}", f"supersede {older.outbox_id}")
+        self._only({OutboxStatus.SENDING, OutboxStatus.WAITING}, "supersede")
         older.completed(at, f"superseded by {self.version}")
         changes = merged(older.payload["changes"], self.payload["changes"])
-        event_type = EventType.CREATED if older.event_type is EventType.CREATED else self.event_type
-        self.event_type = event_type
-        self.payload = {**self.payload, "eventType": event_type.value, "changes": changes}
+        # What the older one was to announce is still news, unless it was taken back meanwhile.
+        is_still_gone = any(one["field"] == "status" and one["new"] == "DELISTED" for one in changes)
+        if older.event_type is EventType.CREATED or (older.event_type is EventType.DELISTED and is_still_gone):
+            self.event_type = older.event_type
+        self.payload = {**self.payload, "eventType": self.event_type.value, "changes": changes}
 
 
 @dataclass(slots=True)

@@ -123,12 +123,14 @@ class Product:
 
     def _take(self, fetched: Fetched) -> None:
         document, known = fetched.document, self.seen.get(fetched.document.kind)
-        if known and known.at > fetched.at:
+        if known and not _is_newer(fetched, known):
             return
-        self.last_seen_at = max(self.last_seen_at, fetched.at)
-        self.seen[document.kind] = Seen(document.digest, fetched.raw_hash, fetched.at)
+        at = max(fetched.at, known.at) if known else fetched.at
+        self.last_seen_at = max(self.last_seen_at, at)
+        self.seen[document.kind] = Seen(document.digest, fetched.raw_hash, at)
         if document.kind is DocumentKind.DETAIL:
-            self.status, self.absences = ProductStatus.ACTIVE, 0
+            if known is None or at > known.at:
+                self.status, self.absences = ProductStatus.ACTIVE, 0
             if document.seller_id and document.seller_id.casefold() != self.seller_id.casefold():
                 self.seller_id = document.seller_id
         if known and known.digest == document.digest:
@@ -193,6 +195,12 @@ def announce(product: Product, change: Change) -> ProductEvent:
 def shown_at(at: datetime) -> str:
     """ISO 8601, UTC, as every answer and event shows a moment."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_newer(fetched: Fetched, known: Seen) -> bool:
+    """Of two at one moment either must win, whichever came first. The same bytes are read anew, for they may be
+    understood better by now; the moment they were last seen is not taken back by that."""
+    return fetched.raw_hash == known.raw_hash or (fetched.at, fetched.raw_hash) > (known.at, known.raw_hash)
 
 
 def _event_type(change: Change) -> EventType:

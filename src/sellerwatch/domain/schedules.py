@@ -8,17 +8,20 @@
 A verb returns the event it caused, or None: the caller writes it to the scheduler outbox in the same transaction.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
 
 from sellerwatch.domain.errors import WrongVerb
 from sellerwatch.domain.ids import derived
+from sellerwatch.domain.sellers import checked_interval
 
 RULE_PREFIX = "mustit-crawler-"
 RULE_NAME_MAX = 64
 _HASH_DIGITS = 8
+_CUT = re.compile(rf".{{{RULE_NAME_MAX - _HASH_DIGITS - 1}}}-[0-9a-f]{{{_HASH_DIGITS}}}")
 
 
 class ScheduleStatus(StrEnum):
@@ -36,9 +39,12 @@ class ScheduleEvent(StrEnum):
 
 
 def rule_name(seller_id: str) -> str:
-    """EventBridge allows 64 characters: a longer name is cut and ends in a hash of the whole."""
+    """EventBridge allows 64 characters: a longer name is cut and ends in a hash of the whole.
+
+    So does one that only looks as if it had been cut: it could be another seller's.
+    """
     name = RULE_PREFIX + seller_id
-    if len(name) <= RULE_NAME_MAX:
+    if len(name) <= RULE_NAME_MAX and not _CUT.fullmatch(name):
         return name
     mark = blake2b(seller_id.encode(), digest_size=_HASH_DIGITS // 2).hexdigest()
     return f"{name[: RULE_NAME_MAX - _HASH_DIGITS - 1]}-{mark}"
@@ -67,7 +73,7 @@ class Schedule:
         schedule = cls(
             schedule_id=schedule_id,
             seller_id=seller_id,
-            interval_days=interval_days,
+            interval_days=checked_interval(interval_days),
             rule_name=rule_name(seller_id),
             status=ScheduleStatus.ACTIVE,
             next_run_at=at + timedelta(days=interval_days),
@@ -87,7 +93,7 @@ class Schedule:
         return self.status is not ScheduleStatus.INACTIVE
 
     def change_interval(self, days: int, at: datetime) -> ScheduleEvent | None:
-        if days == self.interval_days:
+        if checked_interval(days) == self.interval_days:
             return None
         self.interval_days, self.updated_at = days, at
         since = self.last_triggered_at or self.created_at
@@ -112,7 +118,7 @@ class Schedule:
 
     def trigger_key(self) -> str:
         """The name of the run that is due: the same however often, and by however many, it is triggered."""
-        return derived(self.schedule_id, f"run/{self.next_run_at.isoformat()}")
+        return derived(self.schedule_id, f"run/{self.next_run_at.astimezone(UTC).isoformat()}")
 
     def advance(self, at: datetime) -> None:
         """A scheduled run was triggered. Runs missed meanwhile are caught up by this one, once."""

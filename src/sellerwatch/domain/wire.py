@@ -20,7 +20,9 @@ _URL = re.compile(r"https?://[!-\[\]-~]{1,2000}", re.ASCII)
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
     """How long the other side asks to be left alone; None when it asks nothing, or nothing that can be read."""
-    text = (text or "").strip()
+    if not text:
+        return None
+    text = text.strip()
     if _SECONDS.fullmatch(text):
         return min(PATIENCE_MAX, timedelta(seconds=int(text)))
     try:

@@ -38,6 +38,7 @@ async def run_loops(loops: Sequence[Loop], clock: Clock, bell: Bell, stop: async
         await stop.wait()
         for loop in loops:
             bell.ring(loop.wake)
+            bell.ring(f"rest:{loop.name}")
         await asyncio.gather(*running)
     finally:
         for task in running:
@@ -47,17 +48,16 @@ async def run_loops(loops: Sequence[Loop], clock: Clock, bell: Bell, stop: async
 
 async def _keep(loop: Loop, clock: Clock, bell: Bell, stop: asyncio.Event) -> None:
     log = structlog.get_logger(loop=loop.name)
-    failures = 0
-    idle_seconds = loop.idle_seconds
+    rest_seconds, idle_seconds = _REST_SECONDS, loop.idle_seconds
     while not stop.is_set():
         try:
             found = await loop.run()
         except Exception as error:
-            failures += 1
-            log.exception("loop failed", failures=failures, error=str(error))
-            await bell.wait(loop.wake, min(_REST_SECONDS * 2**failures, _REST_CEILING))
+            log.exception("loop failed", error=str(error))
+            await bell.wait(f"rest:{loop.name}", rest_seconds)
+            rest_seconds = min(rest_seconds * 2, _REST_CEILING)
             continue
-        failures = 0
+        rest_seconds = _REST_SECONDS
         if found:
             idle_seconds = loop.idle_seconds
             await clock.sleep(0)

@@ -17,8 +17,6 @@ from sellerwatch.wiring import House, Outside
 DUE_AT_ONCE = 5
 """Executions begun in one look at the schedule: many due at once are spread over the looks."""
 _LIFE_SECONDS = 5.0
-_POLL_CEILING = 2.0
-"""What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
 
 
 def ticker_loops(house: House) -> list[Loop]:
@@ -34,8 +32,8 @@ def ticker_loops(house: House) -> list[Loop]:
         loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval))
     if house.outside:
         loops += [
-            Loop("plan", house.outside.plan.run, 0.5, "plan", _POLL_CEILING),
-            Loop("relay", partial(_relay, house.outside), 0.25, "relay", _POLL_CEILING),
+            Loop("plan", house.outside.plan.run, 0.5, "plan", house.poll_seconds),
+            Loop("relay", partial(_relay, house.outside), 0.25, "relay", house.poll_seconds),
             *_sweeps(house, house.outside),
         ]
     return loops
@@ -52,7 +50,7 @@ def life_loop(house: House, role: str) -> Loop:
         await house.store.transact(show)
         return 0
 
-    return Loop(f"life:{role}", run, _LIFE_SECONDS)
+    return Loop(f"life:{role}", run, _LIFE_SECONDS, idle_ceiling=house.poll_seconds)
 
 
 def _sweeps(house: House, outside: Outside) -> list[Loop]:

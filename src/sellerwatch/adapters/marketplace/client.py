@@ -2,17 +2,18 @@
 
 Promises: only the configured origin is ever asked, url by url, and a token goes nowhere else; a request ends a second
 before its lease; redirects are told, not followed. Plaintext tokens and cookies live in the headers of the request
-under way and nowhere else: no error, log line or repr of this room holds one. Refuses: a lease without a token,
+under way, and in this object: no error, log line or repr of this room holds one. Refuses: a lease without a token,
 another host's url, a token that can't be written into a header.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from json import JSONDecodeError, dumps, loads
 from urllib.parse import urljoin, urlsplit
 
-from sellerwatch.adapters.marketplace.cookies import Cookie, cookies
+from sellerwatch.adapters.marketplace.cookies import Cookie, cookies_set
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Invalid, Unreadable
 from sellerwatch.domain.identities import SealedToken
@@ -24,10 +25,11 @@ from sellerwatch.ports.time import Clock
 TOKEN_COOKIE = "token"  # noqa: S105  a cookie's name
 TOKEN_LIFETIME = timedelta(hours=2)
 MARGIN_SECONDS = 1.0
+OPENED_MAX = 512
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PATH = re.compile(r"/[A-Za-z0-9\-._~%!$&'()*+,;=:@/?]*", re.ASCII)
 _LOCATION = re.compile(r"[A-Za-z0-9\-._~%!$&'()*+,;=:@/?#\[\]]+", re.ASCII)
-_HEADER = re.compile(r"[!-~][ -~]*", re.ASCII)
+_HEADER = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 
 
 class Client:
@@ -51,13 +53,15 @@ class Client:
         self._connect_timeout = connect_timeout
         self._request_seconds = connect_timeout + read_timeout
         self._max_bytes = max_response_bytes
+        # Opened once for the life of a token, not for each of its requests.
+        self._opened = lru_cache(OPENED_MAX)(self._open)
 
     async def fetch(self, url: str, lease: Lease) -> Answer | NoAnswer:
         """One GET of one of the marketplace's urls."""
         self._check(url)
         if lease.token is None:
             raise Invalid("lease", lease.lease_id, "a lease that holds a token")
-        headers = self._headers(lease) | self._credentials(lease.token, lease.agent_id)
+        headers = self._headers(lease) | self._opened(lease.token.sealed, lease.token.cookies, lease.agent_id)
         return self._answer(url, *await self._ask(url, headers, lease))
 
     async def issue_token(self, lease: Lease) -> Issued:
@@ -132,11 +136,11 @@ class Client:
             "Accept-Encoding": "gzip, deflate",
         }
 
-    def _credentials(self, token: SealedToken, agent_id: int) -> dict[str, str]:
+    def _open(self, token: str, cookies: str | None, agent_id: int) -> dict[str, str]:
         row = _token_row(agent_id)
-        headers = {"Authorization": f"Bearer {self._vault.open(token.sealed, row)}"}
-        if token.cookies is not None:
-            others = _jar(self._vault.open(token.cookies, _cookies_row(agent_id)), row)
+        headers = {"Authorization": f"Bearer {self._vault.open(token, row)}"}
+        if cookies is not None:
+            others = _jar(self._vault.open(cookies, _cookies_row(agent_id)), row)
             if pairs := [f"{name}={value}" for name, value in others.items() if name != TOKEN_COOKIE]:
                 headers["Cookie"] = "; ".join(pairs)
         if not all(_HEADER.fullmatch(value) for value in headers.values()):
@@ -148,7 +152,7 @@ class Client:
             return None
         now = self._clock.now()
         lines = [value for name, value in reply.headers if name == "set-cookie"]
-        jar = cookies(lines, urlsplit(self._addresses.origin).hostname or "", now)
+        jar = cookies_set(lines, urlsplit(self._addresses.origin).hostname or "", now)
         token = jar.pop(TOKEN_COOKIE, None)
         return None if token is None else self._sealed(token, jar, agent_id)
 

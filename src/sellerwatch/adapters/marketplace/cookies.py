@@ -26,7 +26,7 @@ class Cookie:
     """None: the host did not say."""
 
 
-def cookies(lines: Iterable[str], host: str, now: datetime) -> dict[str, Cookie]:
+def cookies_set(lines: Iterable[str], host: str, now: datetime) -> dict[str, Cookie]:
     """The cookies that a visitor of `host` holds after these `Set-Cookie` headers."""
     jar: dict[str, Cookie] = {}
     for line in lines:

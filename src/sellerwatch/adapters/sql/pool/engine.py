@@ -47,7 +47,11 @@ class SqlPool:
         return taken
 
     async def outlook(self) -> Outlook:
-        return await self._read(lend.outlook)
+        seen = await self._read(lambda turn: None if lend.overdue(turn) else lend.outlook(turn))
+        if seen is None:
+            await self.expire()
+            seen = await self._read(lend.outlook)
+        return seen
 
     async def capacity(self, seconds: float) -> int:
         return await self._read(lambda turn: views.capacity(turn, seconds))

@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import lru_cache
 from operator import attrgetter
 
-from sqlalchemy import and_, bindparam, insert, select, update
+from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.sql import ColumnElement
 
 from sellerwatch.adapters.sql.pool.moments import EPOCH, NEVER, moment, span, us
@@ -261,5 +261,6 @@ def _lendable(which: ColumnElement[bool], columns: tuple[str, ...]) -> Prepared:
 
 LENDABLE = _lendable(_members.standing == bindparam("its"), ("its", "now", "limit", "count"))
 LENDABLE_ONE = _lendable(
-    and_(_members.agent_id == bindparam("its"), _members.standing.in_([READY, BARE])), ("its", "now", "limit", "count")
+    and_(_members.agent_id == bindparam("its"), or_(_members.standing == READY, _members.standing == BARE)),
+    ("its", "now", "limit", "count"),
 )

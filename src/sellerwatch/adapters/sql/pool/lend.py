@@ -129,6 +129,12 @@ def what_holds(turn: Turn) -> tuple[WhyNot | None, datetime | None]:
     return why, moment(max(at_us for at_us in moments if at_us is not None))
 
 
+def overdue(turn: Turn) -> bool:
+    """Whether a lease is past its deadline and not taken back yet."""
+    first = FIRST.rows(turn.connection, (LEASED,))
+    return bool(first) and bool(first[0][0] <= turn.now_us)
+
+
 def outlook(turn: Turn) -> Outlook:
     why, next_at = what_holds(turn)
     if why is not None:

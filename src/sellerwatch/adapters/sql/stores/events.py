@@ -8,7 +8,7 @@ sent, so that two sends never overtake each other. A claim walks over what is du
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import and_, bindparam, case, func, or_, select, update
+from sqlalchemy import bindparam, case, func, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
@@ -40,9 +40,13 @@ _CHANGING = ("payload", "event_type", "status", "retry_count", "next_attempt_at"
 _whole = select(*(_O[name] for name in _COLUMNS))
 _unclaimed = {"claimed_by": None, "claimed_until": None}
 _other = product_outbox.alias("other")
-_is_in_the_way = or_(
-    _other.c.status == _SENDING,
-    and_(or_(_other.c.status == _WAITING, _other.c.status == _HELD), _other.c.version < _O.version),
+_same = _other.c.product_id == _O.product_id
+_is_under_way = select(_other.c.id).where(_same, _other.c.status == _SENDING).correlate(product_outbox).exists()
+_has_older = (
+    select(_other.c.id)
+    .where(_same, or_(_other.c.status == _WAITING, _other.c.status == _HELD), _other.c.version < _O.version)
+    .correlate(product_outbox)
+    .exists()
 )
 
 _ADD = Additions(product_outbox, _COLUMNS, "outbox_id")
@@ -52,10 +56,8 @@ _FIRSTS = Prepared(
         .where(
             _O.status == _WAITING,
             _O.next_attempt_at <= bindparam("at"),
-            ~select(_other.c.id)
-            .where(_other.c.product_id == _O.product_id, _is_in_the_way)
-            .correlate(product_outbox)
-            .exists(),
+            ~_is_under_way,
+            ~_has_older,
         )
         .order_by(_O.next_attempt_at, _O.id)
         .limit(bindparam("count"))

@@ -6,7 +6,7 @@ counters they follow from.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
@@ -14,10 +14,11 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, updat
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, Session, cut, said
-from sellerwatch.adapters.sql.tables import crawling_schedule_executions, listings, product_raw_data, products
+from sellerwatch.adapters.sql.tables import crawling_schedule_executions, listings, product_raw_data, products, sellers
 from sellerwatch.domain.executions import Execution, ExecutionStatus, ListState
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.raws import RawStatus
+from sellerwatch.domain.sellers import INTERVAL_DAYS_MIN
 from sellerwatch.ports.store import Claim
 
 _E = crawling_schedule_executions.c
@@ -107,6 +108,16 @@ _LOCK_IDLE = Prepared(
     ),
     ("count",),
 )
+_OPEN_WITH_INTERVAL = Prepared(
+    _whole.add_columns(sellers.c.crawling_interval_days)
+    .join_from(crawling_schedule_executions, sellers, sellers.c.seller_id == _E.seller_id)
+    .where(
+        _E.status.in_((said(ExecutionStatus.STARTED), said(ExecutionStatus.IN_PROGRESS))),
+        _E.started_at < bindparam("before"),
+    )
+    .order_by(_E.started_at),
+    ("before",),
+)
 _pending = (
     select(product_raw_data.c.id)
     .where(
@@ -178,6 +189,12 @@ class Executions:
 
     def lock_idle(self, count: int) -> list[Execution]:
         return [self._execution(row) for row in self._session.rows(_LOCK_IDLE, (count,))]
+
+    def overdue(self, at: datetime, count: int) -> list[Execution]:
+        # Dialects add days to a moment each in their own way; open executions are few, so it is done here.
+        rows = self._session.rows(_OPEN_WITH_INTERVAL, (self._session.to_db(at - timedelta(days=INTERVAL_DAYS_MIN)),))
+        aged = ((self._execution(row[:-1]), timedelta(days=row[-1])) for row in rows)
+        return [execution for execution, interval in aged if execution.started_at + interval < at][:count]
 
     def lock_unsettled(self, count: int) -> list[Execution]:
         return [self._execution(row) for row in self._session.rows(_LOCK_UNSETTLED, (count,))]

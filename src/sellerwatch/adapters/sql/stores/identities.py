@@ -57,21 +57,27 @@ _ADD = Additions(
     user_agent_pool, ("user_agent_id", "user_agent", "status", "created_at", "updated_at"), "user_agent_id"
 )
 _BRING_BACK = PreparedIn(
-    lambda ids: update(user_agent_pool)
-    .where(_U.user_agent_id.in_(ids), _U.is_active == false())
-    .values(is_active=True, updated_at=bindparam("at")),
+    lambda ids: (
+        update(user_agent_pool)
+        .where(_U.user_agent_id.in_(ids), _U.is_active == false())
+        .values(is_active=True, updated_at=bindparam("at"))
+    ),
     ("at",),
 )
 _RETIRE = PreparedIn(
-    lambda ids: update(user_agent_pool)
-    .where(_U.agent_id.in_(ids), _U.is_active == true())
-    .values(is_active=False, updated_at=bindparam("at")),
+    lambda ids: (
+        update(user_agent_pool)
+        .where(_U.agent_id.in_(ids), _U.is_active == true())
+        .values(is_active=False, updated_at=bindparam("at"))
+    ),
     ("at",),
 )
 _NO_REFRESH = PreparedIn(
-    lambda ids: update(token_refresh_schedule)
-    .where(_S.agent_id.in_(ids), _S.is_enabled == true())
-    .values(is_enabled=False, updated_at=bindparam("at")),
+    lambda ids: (
+        update(token_refresh_schedule)
+        .where(_S.agent_id.in_(ids), _S.is_enabled == true())
+        .values(is_enabled=False, updated_at=bindparam("at"))
+    ),
     ("at",),
 )
 _SAVE = Prepared(
@@ -80,7 +86,9 @@ _SAVE = Prepared(
 )
 _BUCKET = ("agent_id", "max_tokens", "current_tokens", "refill_rate", "last_refill_at", "created_at", "updated_at")
 _FILL = PerDialect(
-    lambda dialect: upsert(dialect, rate_limit_bucket, ["agent_id"], ["current_tokens", "last_refill_at", "updated_at"]),
+    lambda dialect: upsert(
+        dialect, rate_limit_bucket, ["agent_id"], ["current_tokens", "last_refill_at", "updated_at"]
+    ),
     _BUCKET,
 )
 
@@ -127,9 +135,7 @@ _REFRESHED = Prepared(
     .values(
         last_refresh_attempt_at=bindparam("at"),
         last_refresh_success_at=func.coalesce(bindparam("success_at"), _S.last_refresh_success_at),
-        consecutive_failures=case(
-            (bindparam("succeeded_at").is_not(None), 0), else_=_S.consecutive_failures + 1
-        ),
+        consecutive_failures=case((bindparam("succeeded_at").is_not(None), 0), else_=_S.consecutive_failures + 1),
         next_refresh_time=bindparam("next_at"),
         updated_at=bindparam("at"),
     ),
@@ -263,9 +269,7 @@ def _lead(dialect: str) -> Insert:
     return upsert_by(dialect, circuit_breaker_state, ["scope", "agent_id"], reached)
 
 
-_LEAD = PerDialect(
-    _lead, ("scope", "agent_id", "circuit_state", "failure_count", *_LED_TO, "created_at", "updated_at")
-)
+_LEAD = PerDialect(_lead, ("scope", "agent_id", "circuit_state", "failure_count", *_LED_TO, "created_at", "updated_at"))
 _KNOWN = (
     "circuit_state",
     "failure_count",
@@ -275,9 +279,7 @@ _KNOWN = (
     "timeout_duration_seconds",
     "failure_threshold",
 )
-_LOAD = Prepared(
-    select(*(_B[name] for name in _KNOWN)).where(_B.scope == bindparam("of"), _B.agent_id == 0), ("of",)
-)
+_LOAD = Prepared(select(*(_B[name] for name in _KNOWN)).where(_B.scope == bindparam("of"), _B.agent_id == 0), ("of",))
 _SAVE_BREAKER = PerDialect(
     lambda dialect: upsert(dialect, circuit_breaker_state, ["scope", "agent_id"], [*_KNOWN, "updated_at"]),
     ("scope", "agent_id", *_KNOWN, "created_at", "updated_at"),

@@ -8,15 +8,15 @@ its column. A field that is not known and one that says nothing are both NULL, a
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Boolean, Insert, String, bindparam, case, select, update
+from sqlalchemy import BindParameter, Boolean, Insert, Integer, String, bindparam, case, select, update
 
 from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, dumps, length, loads
+from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, dumps, loads
 from sellerwatch.adapters.sql.tables import product_changes, products
 from sellerwatch.adapters.sql.tables.columns import JSON
 from sellerwatch.domain.changes import Change, FieldChange
-from sellerwatch.domain.documents import ChangeKind, DocumentKind, frozen
+from sellerwatch.domain.documents import ChangeKind, DocumentKind, Value, frozen
 from sellerwatch.domain.products import Product, ProductStatus, Seen
 from sellerwatch.ports.store import Head, Touch
 
@@ -58,34 +58,22 @@ COLUMN_OF = {
 _SEEN = tuple(f"{PREFIX_OF[kind]}_{what}" for kind in DocumentKind for what in ("data_hash", "raw_hash", "at"))
 _HEAD = ("item_no", "product_id", "seller_id", "status", "absences", *_SEEN)
 _ABOUT = (*_HEAD, "version", "first_seen_at", "last_seen_at", "last_changed_at", "created_at", "updated_at")
-_COLUMNS = (*_ABOUT, "is_complete", *COLUMN_OF.values())
 _NEVER_CHANGE = frozenset({"item_no", "product_id", "created_at"})
 
-Write = Callable[[Any], object]
+
+def _fields(is_it: Callable[[Any], bool]) -> tuple[str, ...]:
+    """Those whose column's type is of this sort."""
+    return tuple(field for field, column in COLUMN_OF.items() if is_it(_P[column].type))
 
 
-def _writer(column: str) -> Write | None:
-    """How a field's value becomes what the driver takes; None: it is that already."""
-    kind = _P[column].type
-    if kind is JSON:
-        return lambda value: None if value is None else dumps(value)
-    if isinstance(kind, Boolean):
-        return lambda value: None if value is None else int(value)
-    if isinstance(kind, String) and kind.length:
-        most = length(_P[column])
-        return lambda value: None if value is None else value[:most]
-    return None
-
-
-def _reader(column: str) -> Callable[[Any], Any] | None:
-    kind = _P[column].type
-    if kind is JSON:
-        return lambda text: frozen(loads(text))
-    return bool if isinstance(kind, Boolean) else None
-
-
-_WRITERS = tuple((field, _writer(column)) for field, column in COLUMN_OF.items())
-_READERS = tuple((field, _reader(column)) for field, column in COLUMN_OF.items())
+# In groups, so that what most fields need nothing of is done for few.
+_FLAGS = _fields(lambda kind: isinstance(kind, Boolean))
+_NUMBERS = _fields(lambda kind: isinstance(kind, Integer))
+_TEXTS = _fields(lambda kind: isinstance(kind, String) and kind is not JSON)
+_JSONS = _fields(lambda kind: kind is JSON)
+_FIELDS = (*_FLAGS, *_NUMBERS, *_TEXTS, *_JSONS)
+_LENGTHS = tuple((field, getattr(_P[COLUMN_OF[field]].type, "length", None)) for field in _TEXTS)
+_COLUMNS = (*_ABOUT, "is_complete", *(COLUMN_OF[field] for field in _FIELDS))
 
 
 def _save(dialect: str) -> Insert:
@@ -93,7 +81,8 @@ def _save(dialect: str) -> Insert:
 
 
 def _touch(kind: DocumentKind) -> Prepared:
-    at, known_at, known_hash = bindparam("at"), _P[f"{PREFIX_OF[kind]}_at"], _P[f"{PREFIX_OF[kind]}_raw_hash"]
+    at: BindParameter[Any] = bindparam("at")
+    known_at, known_hash = _P[f"{PREFIX_OF[kind]}_at"], _P[f"{PREFIX_OF[kind]}_raw_hash"]
     last_seen_at = case((_P.last_seen_at < at, at), else_=_P.last_seen_at)
     return Prepared(
         update(products)
@@ -104,7 +93,7 @@ def _touch(kind: DocumentKind) -> Prepared:
 
 
 _head = select(*(_P[name] for name in _HEAD))
-_whole = select(*(_P[name] for name in (*_ABOUT, *COLUMN_OF.values())))
+_whole = select(*(_P[name] for name in (*_ABOUT, *(COLUMN_OF[field] for field in _FIELDS))))
 
 _HEADS = PreparedIn(lambda items: _head.where(_P.item_no.in_(items)))
 _TOUCH = {kind: _touch(kind) for kind in DocumentKind}
@@ -164,7 +153,10 @@ class Products:
                 int(product.is_complete),
             )
             value_of = product.fields.get
-            row += [write(value_of(name)) if write else value_of(name) for name, write in _WRITERS]
+            row += map(value_of, _FLAGS)
+            row += map(value_of, _NUMBERS)
+            row += [text and text[:most] for text, most in ((value_of(name), most) for name, most in _LENGTHS)]
+            row += [None if value is None else dumps(value) for value in map(value_of, _JSONS)]
             rows.append(tuple(row))
         self._session.many(_SAVE, rows)
 
@@ -195,13 +187,29 @@ class Products:
             status=_STATUSES[row[3]],
             version=version,
             absences=row[4],
-            fields={
-                name: read(value) if read else value
-                for (name, read), value in zip(_READERS, row[20:], strict=True)
-                if value is not None
-            },
+            fields=_said(row[20:]),
             seen=self._seen(row),
         )
+
+
+def _said(values: Sequence[Any]) -> dict[str, Any]:
+    """The fields that are not NULL; `values` in the order of `_FIELDS`."""
+    fields = {name: value for name, value in zip(_FIELDS, values, strict=True) if value is not None}
+    for name in _FLAGS:
+        if name in fields:
+            fields[name] = bool(fields[name])
+    for name in _JSONS:
+        if name in fields:
+            fields[name] = _thawed(fields[name])
+    return fields
+
+
+def _thawed(text: str) -> Value:
+    """`frozen`, which has nothing to do where no array is inside."""
+    value = loads(text)
+    if text.find("[", 1) >= 0:
+        return frozen(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 _CHANGE = ("change_id", "product_id", "item_no", "seller_id", "version", "kinds", "fields", "changed_at")

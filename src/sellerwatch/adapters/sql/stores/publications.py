@@ -23,6 +23,7 @@ from sellerwatch.ports.store import Claim
 
 _O = crawler_task_outbox.c
 _E = crawling_schedule_executions.c
+_ERROR = _O.error_message
 _STATUSES = {status.value: status for status in TaskOutboxStatus}
 _PENDING, _PROCESSING = said(TaskOutboxStatus.PENDING), said(TaskOutboxStatus.PROCESSING)
 _SENT, _FAILED = said(TaskOutboxStatus.SENT), said(TaskOutboxStatus.FAILED)
@@ -191,13 +192,13 @@ class Publications:
                 row.message_group,
                 dumps(row.payload),
                 to_db(row.created_at),
-                row.status.value,
+                row.status._value_,
                 row.publish_count,
                 row.retry_count,
                 to_db(row.next_attempt_at or row.created_at),
                 row.claimed_by,
                 to_db(row.claimed_until),
-                cut(row.error_message, _O.error_message),
+                cut(row.error_message, _ERROR),
                 to_db(row.sent_at),
                 row.idempotency_key,
             )
@@ -226,12 +227,12 @@ class Publications:
         rows = [
             (
                 row.publish_count,
-                row.status.value,
+                row.status._value_,
                 row.retry_count,
                 to_db(row.next_attempt_at or row.created_at),
                 row.claimed_by,
                 to_db(row.claimed_until),
-                cut(row.error_message, _O.error_message),
+                cut(row.error_message, _ERROR),
                 to_db(row.sent_at),
                 row.outbox_id,
             )

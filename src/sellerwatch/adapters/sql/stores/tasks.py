@@ -20,6 +20,8 @@ from sellerwatch.domain.tasks import OPEN, Attempt, AttemptStatus, Task, TaskKin
 _T = crawler_tasks.c
 _A = crawl_executions.c
 _O = crawler_task_outbox.c
+# Looked up once: a column of a table is found by name at every mention, and that costs as much as writing it.
+_ERROR, _ATTEMPT_ERROR, _SUMMARY = _T.error_message, _A.error_message, _A.response_summary
 _KINDS = {kind.value: kind for kind in TaskKind}
 _STATUSES = {status.value: status for status in TaskStatus}
 
@@ -143,18 +145,18 @@ class Tasks:
                 task.task_id,
                 task.execution_id,
                 task.seller_id,
-                task.kind.value,
+                task.kind._value_,
                 task.request_url,
                 task.item_no,
                 task.page_no,
-                task.status.value,
+                task.status._value_,
                 to_db(task.created_at),
                 task.retry_count,
                 task.abandon_count,
                 task.attempt_id,
                 task.claimed_by,
                 to_db(task.claimed_until),
-                cut(task.error_message, _T.error_message),
+                cut(task.error_message, _ERROR),
                 to_db(task.published_at),
                 to_db(task.started_at),
                 to_db(task.completed_at),
@@ -174,13 +176,13 @@ class Tasks:
         to_db = self._session.to_db
         rows = [
             (
-                task.status.value,
+                task.status._value_,
                 task.retry_count,
                 task.abandon_count,
                 task.attempt_id,
                 task.claimed_by,
                 to_db(task.claimed_until),
-                cut(task.error_message, _T.error_message),
+                cut(task.error_message, _ERROR),
                 to_db(task.published_at),
                 to_db(task.started_at),
                 to_db(task.completed_at),
@@ -323,7 +325,7 @@ class Attempts:
                 attempt.task_id,
                 attempt.seller_id,
                 attempt.agent_id,
-                attempt.status.value,
+                attempt.status._value_,
                 self._session.to_db(attempt.started_at),
                 *self._outcome(attempt),
             )
@@ -333,7 +335,7 @@ class Attempts:
 
     def finish(self, attempts: Sequence[Attempt]) -> None:
         rows = [
-            (attempt.agent_id, attempt.status.value, *self._outcome(attempt), attempt.attempt_id)
+            (attempt.agent_id, attempt.status._value_, *self._outcome(attempt), attempt.attempt_id)
             for attempt in attempts
         ]
         self._session.many(_FINISH_ATTEMPTS, rows)
@@ -346,7 +348,7 @@ class Attempts:
             attempt.http_status,
             attempt.duration_ms,
             attempt.response_bytes,
-            cut(attempt.response_summary, _A.response_summary),
-            cut(attempt.error_message, _A.error_message),
+            cut(attempt.response_summary, _SUMMARY),
+            cut(attempt.error_message, _ATTEMPT_ERROR),
             self._session.to_db(attempt.completed_at),
         )

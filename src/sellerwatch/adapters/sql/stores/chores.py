@@ -1,0 +1,224 @@
+"""What keeps the house: usage, drift, alerts, who is alive, the sweeps' record, daily figures, and forgetting.
+
+Promises what the port says. To be told once more adds up, it makes no second row; figures written twice are the same
+figures. What may be forgotten is the business of `prune`.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, null, or_, select, update
+
+from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
+from sellerwatch.adapters.sql.prepared import Prepared
+from sellerwatch.adapters.sql.session import PerDialect, Session, cut, dumps, loads
+from sellerwatch.adapters.sql.stores.prune import prune
+from sellerwatch.adapters.sql.tables import (
+    alerts,
+    crawler_tasks,
+    crawling_metrics_daily,
+    field_drift,
+    processes,
+    products,
+    sellers,
+    sweeps,
+    token_usage_log,
+)
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.identities import TOO_MANY_REQUESTS
+from sellerwatch.domain.tasks import TaskStatus
+from sellerwatch.ports.store import Usage
+
+_A = alerts.c
+_M = crawling_metrics_daily.c
+_T = crawler_tasks.c
+ALL_SELLERS = ""
+
+_LOG = Prepared(
+    insert(token_usage_log),
+    (
+        "agent_id",
+        "task_id",
+        "request_url",
+        "http_status_code",
+        "response_time_ms",
+        "is_success",
+        "is_rate_limited",
+        "is_429_error",
+        "error_message",
+        "request_timestamp",
+    ),
+)
+_DRIFT_KEY = ("data_type", "field", "problem", "day")
+_DRIFT = PerDialect(
+    lambda dialect: upsert(dialect, field_drift, _DRIFT_KEY, ["sample", "last_seen_at"], ["times"]),
+    (*_DRIFT_KEY, "times", "sample", "last_seen_at"),
+)
+
+
+def _raise(dialect: str) -> Insert:
+    def still(new: NewValue) -> list[tuple[str, Any]]:
+        is_open = _A.cleared_at.is_(None)
+        return [
+            ("since", case((is_open, _A.since), else_=new("since"))),
+            ("times", case((is_open, _A.times + 1), else_=1)),
+            ("severity", new("severity")),
+            ("details", new("details")),
+            ("cleared_at", null()),
+        ]
+
+    return upsert_by(dialect, alerts, ["name"], still)
+
+
+_RAISE = PerDialect(_raise, ("name", "severity", "since", "times", "details"))
+_CLEAR = Prepared(
+    update(alerts).where(_A.name == bindparam("key"), _A.cleared_at.is_(None)).values(cleared_at=bindparam("at")),
+    ("key", "at"),
+)
+_TO_TELL = Prepared(
+    select(_A.name, _A.severity, _A.since, _A.details)
+    .where(_A.cleared_at.is_(None), or_(_A.last_sent_at.is_(None), _A.last_sent_at <= bindparam("before")))
+    .order_by(_A.since, _A.name),
+    ("before",),
+)
+_TOLD = Prepared(update(alerts).where(_A.name == bindparam("key")).values(last_sent_at=bindparam("at")), ("key", "at"))
+_LIFE = ("role", "host", "pid", "version", "seen_at")
+_SHOW_LIFE = PerDialect(lambda dialect: upsert(dialect, processes, ["owner"], _LIFE), ("owner", *_LIFE, "started_at"))
+_SWEPT = ("last_run_at", "last_found", "last_error")
+_NOTE_SWEEP = PerDialect(lambda dialect: upsert(dialect, sweeps, ["name"], _SWEPT), ("name", *_SWEPT))
+_FIGURES = ("success_rate", "progress_rate", "total", "completed", "failed", "in_progress")
+_FIGURE = PerDialect(
+    lambda dialect: upsert(dialect, crawling_metrics_daily, ["seller_id", "date"], _FIGURES),
+    ("seller_id", "date", *_FIGURES),
+)
+
+
+class Chores:
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def log_usage(self, rows: Sequence[Usage]) -> None:
+        url, error = token_usage_log.c.request_url, token_usage_log.c.error_message
+        self._session.many(
+            _LOG,
+            [
+                (
+                    usage.agent_id,
+                    usage.task_id,
+                    cut(usage.request_url, url),
+                    usage.http_status,
+                    usage.duration_ms,
+                    int(usage.is_success),
+                    int(usage.http_status == TOO_MANY_REQUESTS),
+                    int(usage.http_status == TOO_MANY_REQUESTS),
+                    cut(usage.error_message, error),
+                    self._session.to_db(usage.at),
+                )
+                for usage in rows
+            ],
+        )
+
+    def note_drift(self, rows: Sequence[tuple[DocumentKind, str, str, str]], at: datetime) -> None:
+        columns, day, moment = field_drift.c, at.date().isoformat(), self._session.to_db(at)
+        counted: dict[tuple[Any, ...], tuple[int, str | None]] = {}
+        for kind, field, problem, sample in rows:
+            key = (kind.value, cut(field, columns.field), cut(problem, columns.problem), day)
+            counted[key] = counted.get(key, (0, None))[0] + 1, cut(sample, columns.sample)
+        self._session.many(_DRIFT, [(*key, times, sample, moment) for key, (times, sample) in sorted(counted.items())])
+
+    def raise_alert(self, name: str, severity: str, text: str, details: Mapping[str, Any], at: datetime) -> None:
+        told = dumps({"text": text, "details": dict(details)})
+        row = (cut(name, _A.name), cut(severity, _A.severity), self._session.to_db(at), 1, told)
+        self._session.run(_RAISE, row)
+
+    def clear_alert(self, name: str, at: datetime) -> None:
+        self._session.run(_CLEAR, (cut(name, _A.name), self._session.to_db(at)))
+
+    def alerts_to_tell(
+        self, at: datetime, repeat_seconds: float
+    ) -> list[tuple[str, str, str, datetime, dict[str, Any]]]:
+        before = self._session.to_db(at - timedelta(seconds=repeat_seconds))
+        found = []
+        for name, severity, since, details in self._session.rows(_TO_TELL, (before,)):
+            told = loads(details)
+            found.append((name, severity, told["text"], self._session.from_db(since), told["details"]))
+        return found
+
+    def told(self, name: str, at: datetime) -> None:
+        self._session.run(_TOLD, (cut(name, _A.name), self._session.to_db(at)))
+
+    def show_life(self, owner: str, role: str, host: str, pid: int, version: str, at: datetime) -> None:
+        columns, moment = processes.c, self._session.to_db(at)
+        about = (cut(role, columns.role), cut(host, columns.host), pid, cut(version, columns.version))
+        self._session.run(_SHOW_LIFE, (cut(owner, columns.owner), *about, moment, moment))
+
+    def leave(self, owner: str) -> None:
+        self._session.execute(delete(processes).where(processes.c.owner == cut(owner, processes.c.owner)))
+
+    def note_sweep(self, name: str, found: int, error: str | None, at: datetime) -> None:
+        columns = sweeps.c
+        row = (cut(name, columns.name), self._session.to_db(at), found, cut(error, columns.last_error))
+        self._session.run(_NOTE_SWEEP, row)
+
+    def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int:
+        """Of every seller that is known, and of all: tasks of sellers that were removed since count there too."""
+        on_the_day = (_T.created_at >= start, _T.created_at < end)
+        per_seller = (
+            select(sellers.c.seller_id, _T.status, func.count())
+            .select_from(sellers.join(crawler_tasks, and_(_T.seller_id == sellers.c.seller_id, *on_the_day)))
+            .group_by(sellers.c.seller_id, _T.status)
+        )
+        tasks: dict[str, dict[str, int]] = {}
+        found: list[Any] = list(self._session.execute(per_seller))
+        for seller_id, status, count in found:
+            tasks.setdefault(seller_id, {})[status] = count
+        tasks[ALL_SELLERS] = {
+            status.value: self._count(crawler_tasks.c.id, _T.status == status.value, *on_the_day)
+            for status in TaskStatus
+        }
+        stock = self._stock()
+        stock[ALL_SELLERS] = (sum(known for known, _ in stock.values()), sum(total for _, total in stock.values()))
+        rows = [
+            (seller_id, day.isoformat(), *_figures(tasks.get(seller_id, {}), *known))
+            for seller_id, known in sorted(stock.items())
+        ]
+        self._session.many(_FIGURE, rows)
+        return len(rows)
+
+    def figured_days(self, day: date) -> bool:
+        """The row of all sellers is there on every day that was figured."""
+        found = select(_M.id).where(_M.seller_id == ALL_SELLERS, _M.date == day)
+        return self._session.execute(found).first() is not None
+
+    def prune(self, what: str, before: datetime, count: int) -> int:
+        return prune(self._session, what, before, count)
+
+    def _stock(self) -> dict[str, tuple[int, int]]:
+        """By seller: complete products, and how many the marketplace counts."""
+        complete = (
+            select(func.count())
+            .select_from(products)
+            .where(products.c.seller_id == sellers.c.seller_id, products.c.is_complete.is_(True))
+            .correlate(sellers)
+            .scalar_subquery()
+        )
+        counted = select(sellers.c.seller_id, complete, sellers.c.total_product_count)
+        found: list[Any] = list(self._session.execute(counted))
+        return {seller_id: (known, total) for seller_id, known, total in found}
+
+    def _count(self, column: ColumnElement[Any], *which: ColumnElement[bool]) -> int:
+        counted: int = self._session.execute(select(func.count(column)).where(*which)).scalar_one()
+        return counted
+
+
+def _figures(tasks: Mapping[str, int], complete: int, counted: int) -> tuple[float, float, int, int, int, int]:
+    total, done = sum(tasks.values()), tasks.get(TaskStatus.SUCCESS.value, 0)
+    failed = tasks.get(TaskStatus.FAILED.value, 0)
+    return (_percent(done, total), _percent(complete, counted), total, done, failed, total - done - failed)
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(part * 100 / whole, 2) if whole else 0.0

@@ -1,0 +1,196 @@
+"""Who is it: JSON Web Tokens, read strictly and issued.
+
+Promises: a token is believed only when its algorithm is the configured one, its signature is right to the last bit, and
+`exp iat aud iss sub` are all there and of the right type, within a lifetime of 24 hours and a leeway of 30 seconds. The
+moment is the house's clock. Refuses everything else, always in the same way, and says why to nobody. Keys come from the
+settings only: a header that brings or names a key of its own is refused.
+"""
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt.algorithms import Algorithm, get_default_algorithms
+
+from sellerwatch.domain.errors import Invalid, Refused
+from sellerwatch.entry.api.strict import strict_json
+from sellerwatch.ports.time import Chance, Clock
+from sellerwatch.settings import PREFIX, Settings
+
+LIFETIME_MAX: Final = timedelta(hours=24)
+LEEWAY_SECONDS: Final = 30
+TOKEN_MAX: Final = 8192
+SUBJECT_MAX: Final = 255
+YEAR_10000: Final = 253402300800
+SYMMETRIC: Final = "HS256"
+RSA_BITS_MIN: Final = 2048
+_SEGMENTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)", re.ASCII)
+_KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+_FOREIGN_KEYS = frozenset({"jku", "x5u", "jwk", "x5c", "crit"})
+_TYPES = frozenset({"jwt", "at+jwt"})
+
+
+class Role(StrEnum):
+    ADMIN = "ADMIN"
+    VIEWER = "VIEWER"
+
+
+class NotAuthenticated(Refused):
+    """No token, or none that can be believed."""
+
+    def __init__(self) -> None:
+        super().__init__("a valid bearer token is required")
+
+
+class NotAllowed(Refused):
+    """A good token, but of a role that may not do this."""
+
+    def __init__(self) -> None:
+        super().__init__("the token's role does not allow this")
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who a token speaks for."""
+
+    subject: str
+    roles: frozenset[Role]
+
+
+class Tokens:
+    """Reads tokens by the configured algorithm and key."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings, self._clock = settings, clock
+        self._algorithm: Algorithm = get_default_algorithms()[settings.jwt_algorithm]
+        self._key = self._algorithm.prepare_key(_key(settings))
+        _check_key(settings.jwt_algorithm, self._key)
+
+    def read(self, authorization: Sequence[str]) -> Bearer:
+        """Whom the `Authorization` headers of a request speak for, or NotAuthenticated."""
+        try:
+            return self._read(authorization)
+        except (ValueError, TypeError, KeyError, binascii.Error):
+            raise NotAuthenticated from None
+
+    def _read(self, authorization: Sequence[str]) -> Bearer:
+        (header,) = authorization
+        scheme, _, token = header.partition(" ")
+        segments = _SEGMENTS.fullmatch(token)
+        if scheme.lower() != "bearer" or len(token) > TOKEN_MAX or segments is None:
+            raise ValueError
+        head, claims, signature = (_unbased(segment) for segment in segments.groups())
+        self._check_head(strict_json(head))
+        signed = token.rpartition(".")[0].encode("ascii")
+        if not self._algorithm.verify(signed, self._key, signature):
+            raise ValueError
+        return self._believe(strict_json(claims))
+
+    def _check_head(self, head: Mapping[str, Any]) -> None:
+        if head["alg"] != self._settings.jwt_algorithm or _FOREIGN_KEYS & head.keys():
+            raise ValueError
+        if "typ" in head and head["typ"].lower() not in _TYPES:
+            raise ValueError
+        if "kid" in head and (self._settings.jwt_algorithm == SYMMETRIC or not _KEY_ID.fullmatch(head["kid"])):
+            # The one shared secret has no name. A public key is known by being configured, whatever its issuer calls it.
+            raise ValueError
+
+    def _believe(self, claims: Mapping[str, Any]) -> Bearer:
+        now = self._clock.now().timestamp()
+        issued, ends = _moment(claims["iat"]), _moment(claims["exp"])
+        begins = _moment(claims["nbf"]) if "nbf" in claims else issued
+        if not 0 < ends - issued <= LIFETIME_MAX.total_seconds():
+            raise ValueError
+        if max(issued, begins) > now + LEEWAY_SECONDS or ends <= now - LEEWAY_SECONDS:
+            raise ValueError
+        if claims["iss"] != self._settings.jwt_issuer or claims["aud"] != self._settings.jwt_audience:
+            raise ValueError
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX:
+            raise ValueError
+        return Bearer(subject, _roles(claims.get(self._settings.jwt_role_claim, [])))
+
+
+def issue(settings: Settings, role: Role, lifetime: timedelta, clock: Clock, chance: Chance) -> str:
+    """A token of this role, signed with the shared secret."""
+    if settings.jwt_algorithm != SYMMETRIC or settings.jwt_secret is None:
+        raise Refused(
+            f"{PREFIX}JWT_SECRET is missing: tokens are issued with {PREFIX}JWT_ALGORITHM=HS256 and a secret of at least "
+            "32 bytes; with a public key, its owner issues them"
+        )
+    if not timedelta(0) < lifetime <= LIFETIME_MAX:
+        raise Invalid("hours", lifetime.total_seconds() / 3600, "more than 0 and at most 24")
+    at = clock.now()
+    issued = int(at.timestamp())
+    claims = {
+        "iss": settings.jwt_issuer,
+        "aud": settings.jwt_audience,
+        "sub": f"cli:{role.value.lower()}",
+        "iat": issued,
+        "exp": issued + int(lifetime.total_seconds()),
+        "jti": chance.uuid7(at),
+        settings.jwt_role_claim: role.value,
+    }
+    algorithm = get_default_algorithms()[SYMMETRIC]
+    signed = f"{_based(orjson.dumps({'alg': SYMMETRIC, 'typ': 'JWT'}))}.{_based(orjson.dumps(claims))}"
+    return f"{signed}.{_based(algorithm.sign(signed.encode('ascii'), algorithm.prepare_key(_key(settings))))}"
+
+
+def _key(settings: Settings) -> str:
+    if settings.jwt_algorithm == SYMMETRIC:
+        if settings.jwt_secret is None:
+            raise Refused(f"{PREFIX}JWT_SECRET is missing: give at least 32 bytes")
+        return settings.jwt_secret.get_secret_value()
+    if settings.jwt_public_key is None:
+        raise Refused(f"{PREFIX}JWT_PUBLIC_KEY is missing: give the issuer's public key; key sets are not read yet")
+    return settings.jwt_public_key
+
+
+def _check_key(algorithm: str, key: object) -> None:
+    """An issuer's key must be of the kind that the algorithm signs with."""
+    is_right = {
+        "HS256": isinstance(key, bytes),
+        "RS256": isinstance(key, RSAPublicKey) and key.key_size >= RSA_BITS_MIN,
+        "ES256": isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1),
+        "EdDSA": isinstance(key, Ed25519PublicKey),
+    }
+    if not is_right[algorithm]:
+        raise Refused(f"{PREFIX}JWT_PUBLIC_KEY: is not a key of {algorithm}")
+
+
+def _unbased(text: str) -> bytes:
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    # Base64 has spare bits at its end: a flip there would decode to the same bytes.
+    if _based(data) != text:
+        raise ValueError
+    return data
+
+
+def _based(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _moment(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    if not 0 <= value < YEAR_10000:
+        raise ValueError
+    return value
+
+
+def _roles(claim: object) -> frozenset[Role]:
+    """Ours among those it names: a string or a list of strings. Others' roles mean nothing here."""
+    named = [claim] if isinstance(claim, str) else claim
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise ValueError
+    return frozenset(role for role in Role if role.value in named)

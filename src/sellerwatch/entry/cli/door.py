@@ -1,0 +1,126 @@
+"""Where every command begins and where its errors end.
+
+    settings ─▶ house (opened, its schema checked) ─▶ the command's work ─▶ closed ─▶ exit 0
+    refused, troubled, away, broken ─▶ one clear line on stderr ─▶ exit 1        wrong use ─▶ exit 2
+
+Promises: no traceback unless `--debug` asks for it; nothing heavy is loaded before a command needs it. An embedded
+database that does not exist yet is made by commands that write, and asked for by those that only read.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import typer
+from typer.core import TyperGroup
+
+from sellerwatch.domain.errors import Invalid, Refused, SellerwatchError
+from sellerwatch.entry.console.tables import complain
+
+if TYPE_CHECKING:
+    from sellerwatch.settings import Settings
+    from sellerwatch.wiring import House
+
+T = TypeVar("T")
+_DATABASE_ROOMS = ("sqlalchemy", "sqlite3", "pymysql", "MySQLdb", "alembic")
+_UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What was said before the command's name."""
+
+    config: Path | None = None
+    is_debug: bool = False
+
+
+class Commands(TyperGroup):
+    """The root of all commands: errors end here, whichever command they come from."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            # What typer itself raises carries its exit code: wrong use, an exit that was asked for.
+            if hasattr(error, "exit_code") or isinstance(error, typer.Abort) or _start(ctx).is_debug:
+                raise
+            for line in told(error):
+                complain(f"error: {line}")
+            raise typer.Exit(1) from error
+
+
+def run(ctx: typer.Context, work: "Callable[[House], Awaitable[T]]", *, makes: bool = False) -> T:
+    """Do `work` in a house of its own. `makes`: this command may be the first ever, and makes the database."""
+    from sellerwatch.wiring import opened  # noqa: PLC0415 - everything is behind it
+
+    settings = settings_of(ctx)
+    is_new = is_missing(settings)
+    if is_new and not makes:
+        raise Refused(f"there is no database {settings.database_file} yet: run `sellerwatch db upgrade`")
+
+    async def within() -> T:
+        async with opened(settings) as house:
+            if is_new:
+                house.upgrade()
+            else:
+                await house.check_schema()
+            return await work(house)
+
+    return asyncio.run(within())
+
+
+def settings_of(ctx: typer.Context, **overrides: object) -> "Settings":
+    from sellerwatch.settings import load  # noqa: PLC0415 - slow to load
+
+    return load(_start(ctx).config, overrides or None)
+
+
+def is_missing(settings: "Settings") -> bool:
+    """Whether the embedded database has not been made yet."""
+    file = settings.database_file
+    return settings.embedded and (file is None or not file.exists())
+
+
+def told(error: Exception) -> list[str]:
+    """What went wrong, a line each."""
+    if isinstance(error, SellerwatchError):
+        return str(error).splitlines()
+    if isinstance(error, sqlite3.Error) or type(error).__module__.split(".")[0] in _DATABASE_ROOMS:
+        cause = getattr(error, "orig", None) or error
+        return [f"database: {_first_line(cause)}"]
+    if isinstance(error, OSError) and error.strerror:
+        return [f"{error.filename}: {error.strerror}" if error.filename else error.strerror]
+    return [f"unexpected {type(error).__name__}: {_first_line(error)} (`sellerwatch --debug …` tells where)"]
+
+
+def end_badly() -> NoReturn:
+    """Exit 1; what went wrong has been told."""
+    raise typer.Exit(1)
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """A moment as one types it: `2026-11-18`, `2026-11-18T09:30` (UTC), or so long ago: `90min`, `6h`, `2d`."""
+    for unit, name in _UNITS.items():
+        number = text.removesuffix(unit)
+        if number != text and number.isdecimal() and len(number) < 7:
+            return now - timedelta(**{name: int(number)})
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise Invalid("--since", text, "a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d") from None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def _start(ctx: Any) -> Start:
+    found = ctx.find_object(Start)
+    return found if isinstance(found, Start) else Start()
+
+
+def _first_line(error: object) -> str:
+    return next(iter(str(error).splitlines()), "no reason given")

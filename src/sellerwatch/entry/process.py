@@ -1,0 +1,149 @@
+"""One process of Sellerwatch: what runs in it, where, and until when.
+
+Promises: says what runs where as soon as it runs; on SQLite the schema is brought up to date first. SIGTERM or SIGINT
+ends it gracefully within SHUTDOWN_SECONDS; a second one ends it at once. Refuses to begin without what its parts need.
+"""
+
+import asyncio
+import base64
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+import sellerwatch
+from sellerwatch.adapters.chance import SystemChance
+from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.entry import log
+from sellerwatch.entry.api.app import api
+from sellerwatch.entry.api.server import served
+from sellerwatch.entry.pretend import Pretended, pretended, shown_shops
+from sellerwatch.entry.up import TICKER, WORKER, run_up
+from sellerwatch.ports.time import Chance
+from sellerwatch.sandbox.conditions import Conditions
+from sellerwatch.settings import Settings, load, needed
+from sellerwatch.settings.declared import shown
+from sellerwatch.wiring import House, opened
+
+Say = Callable[[str], None]
+SPARE_SECONDS: Final = 3.0
+SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What this process is to run."""
+
+    roles: frozenset[str] = frozenset({TICKER, WORKER})
+    is_api: bool = True
+    host: str = "127.0.0.1"
+    port: int = 8080
+    conditions: Conditions | None = None
+    """Of a sandbox in this process, which then is the marketplace and the product server."""
+
+
+async def run(plan: Plan, config: Path | None, say: Say) -> None:
+    """Until a signal says stop."""
+    stop = asyncio.Event()
+    clock = SystemClock()
+    with_signals(stop)
+    async with AsyncExitStack() as stack:
+        overrides: dict[str, object] = {}
+        beside: Pretended | None = None
+        if plan.conditions:
+            beside = await stack.enter_async_context(pretended(plan.conditions, clock))
+            overrides |= beside.settings
+        settings = load(config, overrides)
+        log.set_up(settings, clock)
+        if WORKER in plan.roles:
+            needed(settings, "marketplace_url")
+        house = await stack.enter_async_context(opened(settings))
+        log.set_up(house.settings, clock)
+        await prepared(house)
+        lines = _lines(plan, house, beside)
+        if plan.is_api:
+            server = served(api(house), plan.host, plan.port, shutdown_seconds=settings.shutdown_seconds)
+            lines = {"api": f"{await stack.enter_async_context(server)}  (/docs, /actuator/health)", **lines}
+        _tell(say, lines, settings)
+        await _work(house, plan, stop)
+    say("stopped")
+
+
+def with_signals(stop: asyncio.Event) -> None:
+    """The first signal asks to stop, the second one does."""
+    loop = asyncio.get_running_loop()
+
+    def told(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told, number)
+
+
+async def prepared(house: House) -> None:
+    """On SQLite the schema follows by itself; elsewhere somebody must have seen to it."""
+    if house.settings.embedded:
+        house.upgrade()
+    await house.check_schema()
+
+
+@asynccontextmanager
+async def running(house: House, stop: asyncio.Event) -> AsyncIterator[asyncio.Task[None]]:
+    """Ticker and worker at work until the block ends."""
+    work = asyncio.create_task(run_up(house, stop))
+    try:
+        yield work
+    finally:
+        stop.set()
+        await _ended(house, work)
+
+
+def new_secret(chance: Chance | None = None) -> str:
+    """A secret for signing deliveries."""
+    return "whsec_" + base64.b64encode((chance or SystemChance()).token_bytes(SECRET_BYTES)).decode()
+
+
+async def _work(house: House, plan: Plan, stop: asyncio.Event) -> None:
+    if not plan.roles:
+        await stop.wait()
+        return
+    work = asyncio.create_task(run_up(house, stop, plan.roles))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    stop.set()
+    await _ended(house, work)
+
+
+async def _ended(house: House, work: asyncio.Task[None]) -> None:
+    try:
+        await house.clock.within(house.settings.shutdown_seconds + SPARE_SECONDS, work)
+    except TimeoutError:
+        structlog.get_logger().warning("stopped before everything was handed back: its claims run out by themselves")
+
+
+def _lines(plan: Plan, house: House, beside: Pretended | None) -> dict[str, str]:
+    settings = house.settings
+    is_sandbox = f"  (sandbox: {shown_shops(beside.sandbox.conditions.shops)})" if beside else ""
+    lines = {
+        "runs": ", ".join(sorted(plan.roles)) or "the API only",
+        "database": shown("database_url", settings.database_url),
+        "marketplace": f"{settings.marketplace_url}{is_sandbox}" if settings.marketplace_url else "none is set",
+        "changes go to": settings.product_server_url or "nobody yet: set SELLERWATCH_PRODUCT_SERVER_URL",
+    }
+    return lines if plan.roles else {name: lines[name] for name in ("runs", "database")}
+
+
+def _tell(say: Say, lines: Mapping[str, str], settings: Settings) -> None:
+    say(f"Sellerwatch {sellerwatch.__version__} is up; Ctrl+C stops it")
+    for name, text in lines.items():
+        say(f"  {name:<14} {text}")
+    for warning in settings.warnings():
+        structlog.get_logger().warning("a limit is raised", setting=warning)

@@ -1,0 +1,138 @@
+"""A house with a REST door, and a caller at it: no socket, no other process."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fastapi import FastAPI
+
+from sellerwatch.adapters.chance import SystemChance
+from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.entry.api.app import api
+from sellerwatch.entry.api.tokens import Role, issue
+from sellerwatch.settings import load
+from sellerwatch.wiring import House, build
+
+SECRET = "a secret of the tests, thirty-two bytes and more"
+
+
+class ShiftedClock(SystemClock):
+    """The real clock, set forward by hand; who waits is woken at once and finds the time gone."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead.total_seconds()
+
+    async def sleep(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+        await super().sleep(0)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Door:
+    house: House
+    app: FastAPI
+    clock: ShiftedClock
+
+    def token(self, role: Role = Role.ADMIN, hours: float = 1) -> str:
+        return issue(self.house.settings, role, timedelta(hours=hours), self.clock, SystemChance())
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        raw: bytes | None = None,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> Answer:
+        """`token` None: the administrator's; an empty one: none at all."""
+        token = self.token() if token is None else token
+        content = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
+        sent = [("authorization", f"Bearer {token}")] if token else []
+        if content and "content-type" not in dict(headers):
+            sent.append(("content-type", "application/json"))
+        return await call(self.app, method, path, [*sent, *headers], content)
+
+
+async def call(
+    app: FastAPI, method: str, path: str, headers: Sequence[tuple[str, str]] = (), content: bytes = b""
+) -> Answer:
+    place, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": place,
+        "raw_path": place.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        "server": ("testserver", 80),
+        "client": ("127.0.0.1", 1),
+        "state": {},
+    }
+    parts = [content[start : start + 65536] for start in range(0, len(content), 65536)] or [b""]
+    messages: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        part = parts.pop(0) if parts else None
+        if part is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    await app(scope, receive, send)
+    start, *rest = messages
+    told = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
+    return Answer(start["status"], told, b"".join(message.get("body", b"") for message in rest))
+
+
+@cache
+def new_database() -> bytes:
+    """An upgraded SQLite file, made once: climbing the revisions takes longer than most tests."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "new.db"
+        house = build(load(overrides={"database_url": f"sqlite:///{file}"}), is_alone=True)
+        house.upgrade()
+        house.database.close()
+        return file.read_bytes()
+
+
+@asynccontextmanager
+async def door(path: Path, **overrides: object) -> AsyncIterator[Door]:
+    """The REST door of a house on a new SQLite file."""
+    clock = ShiftedClock()
+    settings = load(overrides={"database_url": f"sqlite:///{path}/house.db", "jwt_secret": SECRET, **overrides})
+    (path / "house.db").write_bytes(new_database())
+    house = build(settings, clock=clock, is_alone=True)
+    try:
+        yield Door(house, api(house), clock)
+    finally:
+        await house.close()
