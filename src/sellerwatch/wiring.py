@@ -52,7 +52,6 @@ from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking, Patience
 from sellerwatch.steps.settling import Rules, Settling
 
-
 _POLL, _ALONE_POLL = 2.0, 60.0
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,8 +21,6 @@ from sellerwatch.domain.documents import ChangeKind, DocumentKind, content_hash,
 from sellerwatch.domain.meaning import FIELDS
 from sellerwatch.domain.products import Fetched, Product, ProductStatus, Seen
 from sellerwatch.ports.store import Store, Touch
-
-import orjson
 
 MINI_SHOP, DETAIL, OPTION = DocumentKind.MINI_SHOP, DocumentKind.DETAIL, DocumentKind.OPTION
 BODIES = {

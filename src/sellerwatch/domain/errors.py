@@ -34,7 +34,10 @@ class Invalid(Refused):
     """A value breaks the rules of its field."""
 
     def __init__(self, field: str, value: object, expected: str) -> None:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except ValueError:  # a number of thousands of digits can't be written down
+            shown = f"a huge {type(value).__name__}"
         super().__init__(f"{field}: {shown if len(shown) <= 80 else shown[:77] + '...'} is not {expected}")
         self.field, self.value, self.expected = field, value, expected
 

@@ -29,7 +29,7 @@ def ticker_loops(house: House) -> list[Loop]:
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", 60.0),
     ]
     if house.deliver:
-        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval))
+        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval, "deliver"))
     if house.outside:
         loops += [
             Loop("plan", house.outside.plan.run, 0.5, "plan", house.poll_seconds),

@@ -11,6 +11,8 @@ import structlog
 
 from sellerwatch.entry.loops import run_loops
 from sellerwatch.entry.ticker import life_loop, ticker_loops
+from sellerwatch.flows.crawl import Job
+from sellerwatch.steps.settling import Settled
 from sellerwatch.wiring import House
 
 TICKER, WORKER = "ticker", "worker"
@@ -49,6 +51,20 @@ async def _work(house: House, stop: asyncio.Event) -> None:
     await running
 
 
+def _tell(job: Job, outcome: Settled | BaseException) -> None:
+    log = structlog.get_logger(
+        task_id=job.task.task_id, seller_id=job.task.seller_id, kind=job.task.kind.value, item_no=job.task.item_no
+    )
+    if isinstance(outcome, BaseException):
+        log.error("attempt lost", error=str(outcome))
+    elif not outcome.is_written:
+        log.warning("attempt overtaken", attempt_id=job.attempt.attempt_id)
+    elif outcome.attempt.error_message:
+        log.warning("attempt failed", status=outcome.task.status.value, error=outcome.attempt.error_message)
+    else:
+        log.debug("task done", http_status=outcome.attempt.http_status, ms=outcome.attempt.duration_ms)
+
+
 async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
     """A worker that fails (the database is away, say) rests and goes on."""
     if house.outside is None:
@@ -56,7 +72,7 @@ async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
     rest_seconds = 1.0
     while not stop.is_set():
         try:
-            await house.outside.crawl.run()
+            await house.outside.crawl.run(_tell)
         except Exception as error:  # noqa: BLE001 - told, and tried again
             structlog.get_logger().exception("worker failed", error=str(error))
             await house.bell.wait("crawl", rest_seconds)

@@ -13,10 +13,11 @@ the attempt that the task still bears.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeAlias
 
 from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
@@ -53,6 +54,15 @@ class Orders:
     poll_seconds: float = 1.0
     """No lease is held while the queue is asked; a message ends it, and `stop` is seen after it."""
 
+    @property
+    def worthwhile_room(self) -> int:
+        """Messages are taken by the dozen: each taking is five transactions, however few they are."""
+        return max(1, self.concurrency // 4)
+
+
+Tell: TypeAlias = Callable[[Job, Settled | BaseException], None]
+"""Who hears what became of each job."""
+
 
 class Crawl:
     def __init__(
@@ -77,13 +87,15 @@ class Crawl:
         self._jobs: dict[str, Job] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._is_stopping = False
+        self._tell: Tell = lambda _job, _outcome: None
 
     @property
     def running(self) -> int:
         return len(self._running)
 
-    async def run(self) -> None:
+    async def run(self, tell: Tell) -> None:
         """Crawl until `stop`: receive no more than there are identities for, and run what was received."""
+        self._tell = tell
         keeper = asyncio.create_task(self._keep_claims())
         try:
             while not self._is_stopping:
@@ -104,12 +116,15 @@ class Crawl:
             self._bell.ring(name)
 
     async def _take_and_start(self) -> None:
-        room = self._orders.concurrency - len(self._running)
-        if room <= 0:
+        if self._room < self._orders.worthwhile_room:
             await self._bell.wait("crawl", _POLL_SECONDS)
             return
-        for job in await self.take(room):
+        for job in await self.take(self._room):
             self._start(job)
+
+    @property
+    def _room(self) -> int:
+        return self._orders.concurrency - len(self._running)
 
     def _start(self, job: Job) -> None:
         self._jobs[job.task.task_id] = job
@@ -120,10 +135,11 @@ class Crawl:
     def _ended(self, job: Job, running: asyncio.Task[None]) -> None:
         self._running.discard(running)
         self._jobs.pop(job.task.task_id, None)
-        self._bell.ring("crawl")
-        if not running.cancelled() and running.exception():
+        if self._room >= self._orders.worthwhile_room:
+            self._bell.ring("crawl")
+        if not running.cancelled() and (error := running.exception()):
             # Not settled: its claim runs out, and the sweep or the redelivery begins a new attempt.
-            self._bell.ring("trouble")
+            self._tell(job, error)
 
     async def take(self, room: int) -> list[Job]:
         """A and B: receive as many as there are identities for, lease, claim."""
@@ -150,7 +166,7 @@ class Crawl:
                 harvest.listing = self._reader.listing(job.task.kind, asked.answer.body)
             except Unreadable as error:
                 harvest.unreadable = str(error)
-        await self._finish((harvest, job.delivery.receipt))
+        self._tell(job, await self._finish((harvest, job.delivery.receipt)))
 
     async def _claim(self, deliveries: Sequence[Delivery], leases: list[Lease]) -> list[Job]:
         at = self._clock.now()

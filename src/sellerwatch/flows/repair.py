@@ -145,9 +145,7 @@ class Repair:
                     self.bell.ring(name)
                 return cancelled
 
-    async def _each_event(
-        self, outbox_ids: Sequence[str], verb: Callable[[ProductEvent, datetime], None]
-    ) -> Repaired:
+    async def _each_event(self, outbox_ids: Sequence[str], verb: Callable[[ProductEvent, datetime], None]) -> Repaired:
         repaired = Repaired()
         for ids in _batches(outbox_ids, BATCH):
             work = partial(_events, outbox_ids=ids, verb=verb, at=self.clock.now())
@@ -258,9 +256,7 @@ def _retry_failed_raws(unit: Unit, at: datetime) -> int:
     return len(raws)
 
 
-def _reprocess(
-    unit: Unit, since: datetime, after: int, at: datetime, *, dry_run: bool
-) -> tuple[list[int], int, int]:
+def _reprocess(unit: Unit, since: datetime, after: int, at: datetime, *, dry_run: bool) -> tuple[list[int], int, int]:
     """The items of what is processed once more, how many raws are not, and the number of the last row."""
     raws, number = unit.raws.lock_since(since, after, RAW_BATCH)
     heads = unit.products.heads({raw.item_no for raw in raws if raw.item_no})

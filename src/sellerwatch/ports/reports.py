@@ -297,9 +297,7 @@ class Reports(Protocol):
 
     async def seller(self, seller_id: str) -> SellerDetail | None: ...
 
-    async def executions(
-        self, seller_id: str | None = None, *, page: int = 0, size: int = 20
-    ) -> Page[ExecutionRow]:
+    async def executions(self, seller_id: str | None = None, *, page: int = 0, size: int = 20) -> Page[ExecutionRow]:
         """Of one seller, or of all; the newest first."""
 
     async def execution(self, execution_id: str) -> ExecutionDetail | None: ...
@@ -340,9 +338,7 @@ class Reports(Protocol):
     async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
         """Of one item, the next versions after that one."""
 
-    async def outbox(
-        self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20
-    ) -> Page[OutboxRow]:
+    async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
         """The oldest first."""
 
     async def outbox_after(

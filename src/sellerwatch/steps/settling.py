@@ -186,7 +186,7 @@ class Settling:
         if answer is None:
             raise Unreadable(harvest.task.kind, "no answer")
         task, kind = harvest.task, DocumentKind(harvest.task.kind)
-        self._take_in_document(writing, task, kind, task.item_no, answer.body, writing.at)
+        self._take_in_document(writing, task, kind, task.item_no, answer.body, self._absorbed_by(writing))
         return 0
 
     def _take_in_document(
@@ -216,14 +216,13 @@ class Settling:
             execution.expected_items = listing.count
         rows = [(entry.item_no, task.page_no) for entry in listing.entries]
         new = writing.unit.listings.add(task.execution_id, task.seller_id, rows)
-        absorbed_by = writing.at + timedelta(seconds=self._rules.absorb_wait_seconds)
         follow_ups: list[Task] = []
         for entry in listing.entries:
             if entry.item_no not in new:
                 continue
             new.discard(entry.item_no)
             is_followed = self._is_followed(writing, entry.item_no, entry.raw)
-            ripe_at = absorbed_by if is_followed else writing.at
+            ripe_at = self._absorbed_by(writing) if is_followed else writing.at
             self._take_in_document(writing, task, DocumentKind.MINI_SHOP, entry.item_no, entry.raw, ripe_at)
             if is_followed:
                 follow_ups += item_tasks(task.execution_id, task.seller_id, entry.item_no, self._addresses, writing.at)
@@ -236,6 +235,10 @@ class Settling:
             follow_ups.append(self._next_search(task, listing.next_path, writing.at))
         writing.closing.add_tasks(execution, follow_ups)
         return len(follow_ups)
+
+    def _absorbed_by(self, writing: _Writing) -> datetime:
+        """An observation is absorbed whole, when the item's last task has ended (see Closing), or by then at the latest."""
+        return writing.at + timedelta(seconds=self._rules.absorb_wait_seconds)
 
     def _is_followed(self, writing: _Writing, item_no: int, raw: bytes) -> bool:
         """`full`: always. `delta`: new, changed in the list, or not looked at for too long."""

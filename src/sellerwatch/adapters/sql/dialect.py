@@ -104,6 +104,11 @@ def engine(url: str, *, pool_min: int = 10, pool_max: int = 50, busy_seconds: fl
     return made
 
 
+def opened(engine: Engine, *, for_reading: bool) -> Connection:
+    """A SQLite connection for somebody to keep: each of its transactions begins as a reader's or a writer's."""
+    return engine.connect().execution_options(**{_READING: for_reading})
+
+
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction: committed at the end of the block, rolled back when it raises."""

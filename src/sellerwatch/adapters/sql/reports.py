@@ -254,9 +254,7 @@ class SqlReports:
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         return await self._read(lambda connection: _crawling(connection, seller_id, day, start, end))
 
-    async def _page(
-        self, statement: Select[Any], make: Callable[[RowMapping], T], page: int, size: int
-    ) -> Page[T]:
+    async def _page(self, statement: Select[Any], make: Callable[[RowMapping], T], page: int, size: int) -> Page[T]:
         def work(connection: Connection) -> Page[T]:
             counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
             total: int = connection.execute(counted).scalar_one()

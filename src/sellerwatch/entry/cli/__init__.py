@@ -2,7 +2,8 @@
 came of it: exit 0 it is done, 1 it failed (one clear line on stderr), 2 it was used wrongly.
 
     door      where a command begins and its errors end
-    sellers · products · agents · outbox · raws · dead_letters · db · status      a module per group
+    listed    which commands there are, and the module of each
+    options   what several of them share
 """
 
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from sellerwatch.entry.cli import agents, db, dead_letters, outbox, products, raws, sellers, status
 from sellerwatch.entry.cli.door import Commands, Start
 
 _EPILOG = "Example: sellerwatch seller add dmont --name 'D. Mont' --crawl, then: sellerwatch up"
@@ -35,23 +35,10 @@ def _begin(
 
 
 def _app() -> typer.Typer:
-    # Plain help: the drawn one takes three times as long to appear.
     app = typer.Typer(
         cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, epilog=_EPILOG
     )
     app.callback(invoke_without_command=True, epilog=_EPILOG)(_begin)
-    # A module without a name here brings commands of the first level.
-    for module, name in (
-        (status, None),
-        (sellers, "seller"),
-        (products, "product"),
-        (agents, "agents"),
-        (outbox, "outbox"),
-        (raws, "raw"),
-        (dead_letters, "dlq"),
-        (db, "db"),
-    ):
-        app.add_typer(module.app, name=name)
     return app
 
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from sellerwatch.domain.errors import Unknown
-from sellerwatch.entry.cli.door import moment_of, run
+from sellerwatch.entry.cli.door import group, moment_of, run
 from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import draw, json_text, put_json, right, say, table
@@ -19,7 +19,7 @@ from sellerwatch.ports.reports import ChangeRow, ProductRow
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
 
-app = typer.Typer(help="Products: what is known of them, and how it came to be so.", no_args_is_help=True)
+app = group("Products: what is known of them, and how it came to be so.")
 
 BATCH = 500
 _LONG = 120

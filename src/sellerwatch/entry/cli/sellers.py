@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.domain.errors import SellerwatchError, Unknown
+from sellerwatch.domain.errors import Refused, Unknown
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
-from sellerwatch.entry.cli.door import end_badly, run
+from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.options import Json, PageNo, Size, footer
 from sellerwatch.entry.cli.roster import BadRow, roster
 from sellerwatch.entry.console import shapes
@@ -18,7 +18,7 @@ from sellerwatch.ports.reports import ExecutionRow, SellerDetail
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
 
-app = typer.Typer(help="Sellers: whose shops are watched, and how often.", no_args_is_help=True)
+app = group("Sellers: whose shops are watched, and how often.")
 
 SellerId = Annotated[str, typer.Argument(metavar="ID", help="The marketplace's id of the seller.")]
 
@@ -36,7 +36,7 @@ def add(
 ) -> None:
     """Register a seller; its schedule starts with it."""
 
-    async def work(house: "House") -> ExecutionDetailId:
+    async def work(house: "House") -> str | None:
         await house.sellers.register(seller_id, name, crawl_source=source, interval_days=interval)
         return (await house.trigger.crawl_now(seller_id)).execution_id if crawl else None
 
@@ -44,9 +44,6 @@ def add(
     say(f"seller {seller_id} is registered and crawled every {count(interval, 'day')}")
     if execution_id:
         say(f"its first crawl is execution {execution_id}")
-
-
-ExecutionDetailId = str | None
 
 
 @app.command("list", epilog="Example: sellerwatch seller list --status ACTIVE --json")
@@ -144,7 +141,7 @@ def import_csv(
                 await house.sellers.register(
                     row.seller_id, row.name, crawl_source=row.source, interval_days=row.interval_days
                 )
-            except SellerwatchError as error:
+            except Refused as error:
                 bad.append(f"{file}:{row.line}: {error}")
             else:
                 registered += 1

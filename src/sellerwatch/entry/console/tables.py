@@ -43,10 +43,15 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]], tit
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    drawn = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    has_titles = any(column if isinstance(column, str) else column.title for column in columns)
+    drawn = Table(
+        box=SIMPLE_HEAD, show_header=has_titles, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
     for column in columns:
         each = Column(column) if isinstance(column, str) else column
-        drawn.add_column(Text(each.title), justify=each.justify, overflow=each.overflow)
+        drawn.add_column(
+            Text(each.title), justify=each.justify, overflow=each.overflow, no_wrap=each.overflow == "ellipsis"
+        )
     for row in rows:
         drawn.add_row(*(Text(visible("–" if cell is None else cell), style=style_of(cell)) for cell in row))
     return drawn

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, exists, select
 
 from sellerwatch.adapters.sql.pool.identities import (
     ALL,
@@ -31,10 +31,11 @@ from sellerwatch.ports.pool import Limits, PoolEventKind
 RECOVERED_AT_ONCE = 1000
 _WIDTH = len(COLUMNS)
 
+# Not a join: a planner without statistics begins it at the wrong end.
+_is_ready = exists().where(pool_identities.c.agent_id == pool_faces.c.agent_id, pool_identities.c.standing == READY)
 _refreshable = (
     select(pool_faces.c.agent_id)
-    .join(pool_identities, pool_identities.c.agent_id == pool_faces.c.agent_id)
-    .where(pool_faces.c.expires_us < bindparam("before"), pool_identities.c.standing == READY)
+    .where(pool_faces.c.expires_us < bindparam("before"), _is_ready)
     .order_by(pool_faces.c.expires_us, pool_faces.c.agent_id)
     .limit(bindparam("count"))
 )

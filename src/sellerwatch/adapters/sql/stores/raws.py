@@ -102,7 +102,8 @@ _LEADERS = PreparedIn(
     ),
     ("execution",),
 )
-_LOCK_LEADERS = PreparedIn(lambda ids: skip_locked(select(_R.id).where(_R.id.in_(ids), _R.status == _PENDING)))
+# Not "and it is PENDING": a planner might then walk over all that are.
+_LOCK_LEADERS = PreparedIn(lambda ids: skip_locked(select(_R.id, _R.status).where(_R.id.in_(ids))))
 _LOCK_OBSERVED = PreparedIn(
     lambda items: _whole.where(
         _R.execution_id == bindparam("execution"), _R.item_no.in_(items), _R.status == _PENDING
@@ -229,7 +230,7 @@ class Raws:
         for some in chunks(sorted(leaders), count):
             if len(mine) < count:
                 mine += self._session.rows_in(_LOCK_LEADERS, some)
-        return [leaders[row[0]] for row in mine]
+        return [leaders[row_id] for row_id, status in mine if status == RawStatus.PENDING]
 
     def _raw(self, row: Row) -> Raw:
         session = self._session

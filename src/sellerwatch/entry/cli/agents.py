@@ -1,0 +1,217 @@
+"""`sellerwatch agents …`: the identities that requests are made as, and how they stand."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.errors import Refused
+from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus
+from sellerwatch.domain.user_agents import user_agents
+from sellerwatch.entry.cli.door import end_badly, group, run
+from sellerwatch.entry.cli.options import Json
+from sellerwatch.entry.console import shapes
+from sellerwatch.entry.console.status import pool_line
+from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
+from sellerwatch.entry.console.text import count, since, until
+from sellerwatch.ports.pool import PoolFigures, Standing
+
+if TYPE_CHECKING:
+    from sellerwatch.wiring import House
+
+app = group("Identities: whom requests are made as.")
+
+USER_AGENT_MAX = 500
+BATCH = 1000
+
+Numbers = Annotated[list[int], typer.Argument(metavar="ID…", min=1, help="Their numbers, as `agents status` shows.")]
+
+
+@app.command(epilog="Example: sellerwatch agents seed --count 50")
+def seed(
+    ctx: typer.Context,
+    number: Annotated[int, typer.Option("--count", min=1, help="How many of the kept list.")] = 100,
+) -> None:
+    """Add identities with User-Agents that shoppers really send; those known already are not added twice."""
+    wanted = user_agents(number)
+    added = run(ctx, lambda house: house.identities.add(wanted), makes=True)
+    say(f"{count(added, 'identity', 'identities')} added, {len(wanted) - added} known already")
+
+
+@app.command(epilog="Example: sellerwatch agents add user-agents.txt")
+def add(
+    ctx: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="One User-Agent a line; # begins a note."),
+    ],
+) -> None:
+    """Add identities from a file. A bad line is named, and the others go on; then the exit code is 1."""
+    good: list[str] = []
+    bad: list[str] = []
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        text = line.decode("utf-8", "replace").strip()
+        if not text or text.startswith("#"):
+            continue
+        if text.isascii() and text.isprintable() and len(text) <= USER_AGENT_MAX:
+            good.append(text)
+        else:
+            bad.append(f"{file}:{number}: not 1 to {USER_AGENT_MAX} printable ASCII characters: {text[:60]}")
+    wanted = list(dict.fromkeys(good))
+    added = run(ctx, lambda house: house.identities.add(wanted), makes=True) if wanted else 0
+    say(f"{count(added, 'identity', 'identities')} added, {len(good) - added} known already")
+    for problem in bad:
+        complain(problem)
+    if bad:
+        end_badly()
+
+
+@app.command(epilog="Example: sellerwatch agents retire 17 18")
+def retire(ctx: typer.Context, numbers: Numbers) -> None:
+    """Take identities out of the pool for good; their record stays."""
+    retired = run(ctx, lambda house: house.identities.retire(numbers))
+    say(f"{count(retired, 'identity', 'identities')} retired")
+    if retired < len(set(numbers)):
+        complain(f"error: {len(set(numbers)) - retired} of them are not in the pool")
+        end_badly()
+
+
+@app.command(epilog="Example: sellerwatch agents status --all")
+def status(
+    ctx: typer.Context,
+    everyone: Annotated[bool, typer.Option("--all", help="All of them, not the first 40.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show how the identities stand, those that need attention first."""
+
+    async def work(house: "House") -> tuple[list[Standing], PoolFigures, datetime]:
+        await house.identities.load()
+        return await _standings(house), await house.pool.figures(), house.clock.now()
+
+    standings, figures, now = run(ctx, work)
+    standings.sort(key=lambda standing: _attention(standing, now))
+    if as_json:
+        put_json({**shapes.pool(figures), "identities": [shapes.identity(standing) for standing in standings]})
+        return
+    shown = standings if everyone else standings[:40]
+    figures_of = [right("id"), Column("state"), right("health"), right("left")]
+    said_of = [Column("next free"), Column("breaker"), Column("token"), Column("user agent", overflow="ellipsis")]
+    draw(table([*figures_of, *said_of], [_row(standing, now) for standing in shown]))
+    if len(shown) < len(standings):
+        say(f"{len(shown)} of {len(standings)} (--all)")
+    say(pool_line(figures, now))
+
+
+@app.command(epilog="Example: sellerwatch agents suspend 17")
+def suspend(ctx: typer.Context, numbers: Numbers) -> None:
+    """Let identities rest: an hour later they recover by themselves, if their health allows."""
+    _each(ctx, numbers, "suspended", lambda house: house.identities.suspend)
+
+
+@app.command(epilog="Example: sellerwatch agents recover 17")
+def recover(ctx: typer.Context, numbers: Numbers) -> None:
+    """Bring suspended identities back at once, with a fresh token."""
+    _each(ctx, numbers, "back", lambda house: house.identities.recover)
+
+
+@app.command(epilog="Example: sellerwatch agents block 17")
+def block(ctx: typer.Context, numbers: Numbers) -> None:
+    """Never use identities again, until they are unblocked."""
+    _each(ctx, numbers, "blocked", lambda house: house.identities.block)
+
+
+@app.command(epilog="Example: sellerwatch agents unblock 17")
+def unblock(ctx: typer.Context, numbers: Numbers) -> None:
+    """Use blocked identities again, with a fresh token."""
+    _each(ctx, numbers, "back", lambda house: house.identities.unblock)
+
+
+@app.command(epilog="Example: SELLERWATCH_TOKEN_KEYS=k2:…,k1:… sellerwatch agents rekey")
+def rekey(ctx: typer.Context) -> None:
+    """Seal every kept token under the first of TOKEN_KEYS; then the old key may go."""
+    rekeyed = run(ctx, _rekey)
+    say(f"{count(rekeyed, 'token')} sealed anew")
+
+
+async def _rekey(house: "House") -> int:
+    def reseal(sealed: str, row: str) -> str:
+        return house.vault.seal(house.vault.open(sealed, row), row) if house.vault.needs_rekey(sealed) else sealed
+
+    await house.identities.load()
+    return await house.identities.rekey(reseal)
+
+
+def _each(
+    ctx: typer.Context,
+    numbers: Sequence[int],
+    done: str,
+    verb: "Callable[[House], Callable[[int], Awaitable[None]]]",
+) -> None:
+    refused: list[str] = []
+
+    async def work(house: "House") -> list[int]:
+        await house.identities.load()
+        changed = []
+        for number in dict.fromkeys(numbers):
+            try:
+                await verb(house)(number)
+            except Refused as refusal:
+                refused.append(str(refusal))
+            else:
+                changed.append(number)
+        return changed
+
+    for number in run(ctx, work):
+        say(f"identity {number} is {done}")
+    for line in refused:
+        complain(f"error: {line}")
+    if refused:
+        end_badly()
+
+
+async def _standings(house: "House") -> list[Standing]:
+    found: dict[int, Standing] = {}
+    revision = 0
+    while some := await house.pool.standings(revision, BATCH):
+        found |= {standing.identity.agent_id: standing for standing in some}
+        revision = some[-1].revision
+    return list(found.values())
+
+
+def _attention(standing: Standing, now: datetime) -> tuple[int, int]:
+    """The smaller, the sooner a person should look."""
+    identity = standing.identity
+    if identity.status is IdentityStatus.BLOCKED:
+        rank = 3 if identity.is_blocked_by_hand else 0
+    elif identity.status is IdentityStatus.SUSPENDED:
+        rank = 1 if identity.health_score < HEALTH_MIN else 2
+    elif standing.breaker.state is not BreakerState.CLOSED:
+        rank = 4
+    elif standing.paused_until and standing.paused_until > now:
+        rank = 5
+    else:
+        rank = 6 if not standing.remaining else 7
+    return rank, identity.health_score * 1_000_000 + identity.agent_id
+
+
+def _row(standing: Standing, now: datetime) -> tuple[object, ...]:
+    identity, token = standing.identity, standing.identity.token
+    next_free = "lent" if standing.leased_until and standing.leased_until > now else until(standing.next_free_at, now)
+    return (
+        identity.agent_id,
+        identity.status,
+        identity.health_score,
+        standing.remaining,
+        next_free if identity.status is IdentityStatus.AVAILABLE else _back(standing, now),
+        standing.breaker.state,
+        f"{since(token.issued_at, now)} old" if token else "none",
+        identity.user_agent,
+    )
+
+
+def _back(standing: Standing, now: datetime) -> str:
+    at = standing.identity.recovers_at()
+    return f"back {until(at, now)}" if at else "by hand only"

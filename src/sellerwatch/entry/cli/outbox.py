@@ -1,0 +1,193 @@
+"""`sellerwatch outbox …`: what is still to be sent, what could not be, and what is held back."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sellerwatch.domain.errors import Unknown
+from sellerwatch.entry.cli.door import end_badly, group, moment_of, run
+from sellerwatch.entry.cli.options import Json, PageNo, Size, footer
+from sellerwatch.entry.console import shapes
+from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
+from sellerwatch.entry.console.text import count, moment
+from sellerwatch.flows.repair import BATCH, Repaired
+from sellerwatch.ports.reports import Box, OutboxRow, Page
+
+if TYPE_CHECKING:
+    from sellerwatch.wiring import House
+
+app = group("Outboxes: what is still to be sent, what could not be, what is held.")
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Ids of rows, as `outbox list` shows them.")]
+
+
+@app.command("list", epilog="Example: sellerwatch outbox list --box product --status FAILED")
+def list_rows(
+    ctx: typer.Context,
+    box: Annotated[Box, typer.Option("--box", case_sensitive=False, help="Which of the three.")] = Box.PRODUCT,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="Only rows of this status, like FAILED.")
+    ] = None,
+    page: PageNo = 0,
+    size: Size = 50,
+    as_json: Json = False,
+) -> None:
+    """List the rows of an outbox, the oldest first."""
+    wanted = status.upper() if status else None
+    _show(run(ctx, lambda house: house.reports.outbox(box, status=wanted, page=page, size=size)), as_json=as_json)
+
+
+@app.command(epilog="Example: sellerwatch outbox held")
+def held(ctx: typer.Context, page: PageNo = 0, size: Size = 50, as_json: Json = False) -> None:
+    """List what is held back until somebody releases or discards it."""
+    _show(
+        run(ctx, lambda house: house.reports.outbox(Box.PRODUCT, status="HELD", page=page, size=size)),
+        as_json=as_json,
+    )
+
+
+@app.command(epilog="Example: sellerwatch outbox retry --since 6h")
+def retry(
+    ctx: typer.Context,
+    ids: Ids = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="All FAILED ones since 2026-11-18T09:30 (UTC), or 6h.")
+    ] = None,
+) -> None:
+    """Send FAILED rows again, by id or since a time; an id may be of any of the three outboxes.
+
+    A product's row of which a newer version has arrived is not sent any more: it becomes COMPLETED.
+    """
+    if bool(ids) == bool(since):
+        raise typer.BadParameter("give ids, or --since, not both", ctx, param_hint="ID… or --since")
+
+    async def work(house: "House") -> Repaired:
+        if since is None:
+            return await house.repair.retry(ids or [])
+        at = moment_of(since, house.clock.now())
+        repaired = await house.repair.retry_since(at)
+        others = [
+            row for box in (Box.SCHEDULER, Box.TASK) for row in await _rows(house, box, status="FAILED", since=at)
+        ]
+        rest = await house.repair.retry(others)
+        return Repaired(repaired.done + rest.done, repaired.superseded, repaired.refused + rest.refused)
+
+    repaired = run(ctx, work)
+    _tell(repaired, "sent again")
+    if repaired.superseded:
+        say(f"{count(repaired.superseded, 'row')} completed: a newer version has arrived")
+
+
+@app.command(epilog="Example: sellerwatch outbox release --all")
+def release(
+    ctx: typer.Context,
+    ids: Ids = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that is held.")] = False,
+) -> None:
+    """Let rows that are held go on their way."""
+
+    async def work(house: "House") -> Repaired:
+        return await house.repair.release(await _held(house, ids))
+
+    _check(ctx, ids, everything=everything)
+    _tell(run(ctx, work), "released")
+
+
+@app.command(epilog="Example: sellerwatch outbox discard 019a0000-0000-7000-8000-000000000000")
+def discard(
+    ctx: typer.Context,
+    ids: Ids = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that is held.")] = False,
+) -> None:
+    """Never send rows that are held."""
+
+    async def work(house: "House") -> Repaired:
+        return await house.repair.discard(await _held(house, ids))
+
+    _check(ctx, ids, everything=everything)
+    _tell(run(ctx, work), "discarded")
+
+
+@app.command(epilog="Example: sellerwatch outbox resend --seller dmont")
+def resend(
+    ctx: typer.Context,
+    seller: Annotated[str | None, typer.Option("--seller", metavar="ID", help="Of this seller.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Of all sellers.")] = False,
+) -> None:
+    """Send the newest version of every complete product once more, when the receiver has lost them."""
+    if bool(seller) == everything:
+        raise typer.BadParameter("give --seller, or --all, not both", ctx, param_hint="--seller or --all")
+
+    async def work(house: "House") -> int:
+        if seller is not None and await house.reports.seller(seller) is None:
+            raise Unknown("seller", seller)
+        sent = number = 0
+        while rows := await house.reports.products_after(number, BATCH, seller_id=seller, complete=True):
+            sent += (await house.repair.resend([row.item_no for row in rows])).done
+            number = rows[-1].number
+        return sent
+
+    say(f"{count(run(ctx, work), 'product')} will be sent once more")
+
+
+async def _held(house: "House", ids: Sequence[str] | None) -> Sequence[str]:
+    return ids or await _rows(house, Box.PRODUCT, status="HELD")
+
+
+async def _rows(house: "House", box: Box, *, status: str, since: datetime | None = None) -> list[str]:
+    """The ids of all rows of that status."""
+    ids: list[str] = []
+    number = 0
+    while rows := await house.reports.outbox_after(box, number, BATCH, status=status, since=since):
+        ids += [row.outbox_id for row in rows]
+        number = rows[-1].number
+    return ids
+
+
+def _check(ctx: typer.Context, ids: Sequence[str] | None, *, everything: bool) -> None:
+    if bool(ids) == everything:
+        raise typer.BadParameter("give ids, or --all, not both", ctx, param_hint="ID… or --all")
+
+
+def _show(found: Page[OutboxRow], *, as_json: bool) -> None:
+    if as_json:
+        put_json([shapes.outbox(row) for row in found.rows])
+        return
+    rows = [
+        (
+            row.outbox_id,
+            row.subject,
+            row.event,
+            row.version,
+            row.status,
+            row.retry_count,
+            moment(row.created_at),
+            moment(row.next_attempt_at) if row.sent_at is None else f"sent {moment(row.sent_at)}",
+            row.error_message,
+        )
+        for row in found.rows
+    ]
+    titles: list[Column | str] = [
+        "id",
+        "about",
+        "event",
+        right("version"),
+        "status",
+        right("retries"),
+        "written",
+        "next",
+        "error",
+    ]
+    draw(table(titles, rows))
+    if more := footer(found.page, found.size, len(rows), found.total):
+        say(more)
+
+
+def _tell(repaired: Repaired, done: str) -> None:
+    say(f"{count(repaired.done, 'row')} {done}")
+    for line in repaired.refused:
+        complain(f"error: {line}")
+    if repaired.refused:
+        end_badly()
