@@ -71,6 +71,8 @@ async def test_an_hourly_limit_of_zero_means_nobody_may_ask(world):
     assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.EMPTY, None)
     assert await pool.lease_of(1) is None
     assert await pool.capacity(60) == 0
+    paced = await world.pool(3, hourly_limit=0, is_paced_evenly=True)
+    assert not (await paced.lease(1)).leases
 
 
 async def test_a_limit_of_a_million_is_given_as_any_other(world):

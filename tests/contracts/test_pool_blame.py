@@ -252,6 +252,7 @@ async def test_a_rekeyed_token_replaces_the_same_token_only(world):
     assert (await standing(pool, 1)).identity.token.sealed.startswith("v1.k2.")
     await pool.discard_token(1)
     await pool.keep_token(1, a_token("token of 1", key="k3"))
+    await pool.keep_token(99, a_token("nobody's"))
     assert (await standing(pool, 1)).identity.token is None
 
 

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect
+from sqlalchemy.dialects.mysql import pymysql
 
 from contracts.pool_world import FakeClock, an_identity, identities, said, some_limits, sql
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.pool import identities as rows
-from sellerwatch.adapters.sql.pool import lend, members, site, views, window
+from sellerwatch.adapters.sql.pool import lend, members, site, turn, views, window
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn
+from sellerwatch.adapters.sql.session import PerDialect
 from sellerwatch.domain.errors import WrongVerb
 from sellerwatch.domain.identities import Verdict
 from sellerwatch.ports.pool import Limits
@@ -93,6 +96,19 @@ def test_no_statement_of_a_step_scans_or_sorts(statement, database: Database):
     assert not [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step]
 
 
+@pytest.mark.parametrize("module", [rows, lend, members, site, turn, views, window], ids=lambda module: module.__name__)
+def test_every_statement_is_spoken_in_mysql_too(module):
+    spoken = [each for each in vars(module).values() if isinstance(each, Prepared | PerDialect | PreparedIn)]
+    dialect = pymysql.dialect()
+    for each in spoken:
+        one = (
+            each.on("mysql") if isinstance(each, PerDialect) else each._of(8) if isinstance(each, PreparedIn) else each
+        )
+        assert one._sql(dialect)[0]
+    assert spoken
+    assert "FOR UPDATE" in site._LOCK._sql(dialect)[0]
+
+
 async def test_a_step_costs_the_same_however_many_identities_there_are(database: Database):
     clock = FakeClock()
     pool = sql(database, clock, some_limits(hourly_limit=1, concurrency=9999, site_requests_per_second=9999.0))
@@ -103,7 +119,7 @@ async def test_a_step_costs_the_same_however_many_identities_there_are(database:
 async def counted(database: Database, pool, members_count: int) -> int:
     """The instructions of SQLite's machine for a lease and its report, in tens, when most identities are spent."""
     await pool.load(identities(members_count))
-    grant = await pool.lease(members_count - 40)
+    grant = await pool.lease((await pool.outlook()).free - 20)
     await pool.report([said(lease) for lease in grant.leases])
     ticks = [0]
 

@@ -338,7 +338,7 @@ async def test_nothing_large_is_scanned_to_find_what_may_be_forgotten_or_figured
     store: Store, database: Database
 ) -> None:
     said: list[str] = []
-    driver: Any = await database.read(lambda connection: connection.connection.driver_connection)
+    driver: Any = await database.write(lambda connection: connection.connection.driver_connection)
     driver.set_trace_callback(said.append)
     for what in (*_KINDS, "raws"):
         await prune(store, what, NOON)

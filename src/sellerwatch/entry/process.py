@@ -8,11 +8,11 @@ import asyncio
 import base64
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -22,15 +22,18 @@ from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.entry import log
 from sellerwatch.entry.api.app import api
 from sellerwatch.entry.api.server import served
-from sellerwatch.entry.pretend import Pretended, pretended, shown_shops
+from sellerwatch.entry.pretend import LOOPBACK, Pretended, pretended, shown_shops
 from sellerwatch.entry.up import TICKER, WORKER, run_up
 from sellerwatch.ports.time import Chance
 from sellerwatch.sandbox.conditions import Conditions
-from sellerwatch.settings import Settings, load, needed
+from sellerwatch.settings import Settings, needed
 from sellerwatch.settings.declared import shown
 from sellerwatch.wiring import House, opened
 
+T = TypeVar("T")
 Say = Callable[[str], None]
+API: Final = "api"
+SANDBOX_PORT: Final = 8090
 SPARE_SECONDS: Final = 3.0
 SECRET_BYTES: Final = 32
 
@@ -39,16 +42,17 @@ SECRET_BYTES: Final = 32
 class Plan:
     """What this process is to run."""
 
-    roles: frozenset[str] = frozenset({TICKER, WORKER})
-    is_api: bool = True
+    roles: frozenset[str] = frozenset({API, TICKER, WORKER})
     host: str = "127.0.0.1"
     port: int = 8080
     conditions: Conditions | None = None
     """Of a sandbox in this process, which then is the marketplace and the product server."""
+    sandbox_port: int | None = None
+    """None: its usual one, so that a restart finds it where it was; another one where that is taken."""
 
 
-async def run(plan: Plan, config: Path | None, say: Say) -> None:
-    """Until a signal says stop."""
+async def run(plan: Plan, settings_with: Callable[[Mapping[str, object]], Settings], say: Say) -> None:
+    """Until a signal says stop. `settings_with`: the operator's settings, these in place of theirs."""
     stop = asyncio.Event()
     clock = SystemClock()
     with_signals(stop)
@@ -56,9 +60,9 @@ async def run(plan: Plan, config: Path | None, say: Say) -> None:
         overrides: dict[str, object] = {}
         beside: Pretended | None = None
         if plan.conditions:
-            beside = await stack.enter_async_context(pretended(plan.conditions, clock))
+            beside = await stack.enter_async_context(_sandbox(plan.conditions, clock, plan.sandbox_port))
             overrides |= beside.settings
-        settings = load(config, overrides)
+        settings = settings_with(overrides)
         log.set_up(settings, clock)
         if WORKER in plan.roles:
             needed(settings, "marketplace_url")
@@ -66,11 +70,33 @@ async def run(plan: Plan, config: Path | None, say: Say) -> None:
         log.set_up(house.settings, clock)
         await prepared(house)
         lines = _lines(plan, house, beside)
-        if plan.is_api:
+        if API in plan.roles:
             server = served(api(house), plan.host, plan.port, shutdown_seconds=settings.shutdown_seconds)
             lines = {"api": f"{await stack.enter_async_context(server)}  (/docs, /actuator/health)", **lines}
         _tell(say, lines, settings)
         await _work(house, plan, stop)
+    say("stopped")
+
+
+def started(work: Coroutine[object, object, T]) -> T:
+    """Run it in an event loop of its own, the fastest there is."""
+    import uvloop  # noqa: PLC0415 - loaded where a loop begins
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+async def sandbox_alone(conditions: Conditions, host: str, port: int, say: Say) -> None:
+    """The sandbox and nothing else, until a signal says stop."""
+    stop = asyncio.Event()
+    with_signals(stop)
+    async with pretended(conditions, SystemClock(), host=host, port=port) as beside:
+        say(f"the sandbox is up; Ctrl+C stops it  ({shown_shops(conditions.shops)})")
+        say(f"  SELLERWATCH_MARKETPLACE_URL={beside.address}")
+        say(f"  SELLERWATCH_PRODUCT_SERVER_URL={beside.settings['product_server_url']}")
+        say(f"  SELLERWATCH_PRODUCT_SERVER_SECRET={conditions.secret or 'whsec_…  (any: signatures are not checked)'}")
+        say(f"  look inside: {beside.address}/__stats, what there is: {beside.address}/__")
+        await stop.wait()
     say("stopped")
 
 
@@ -110,10 +136,25 @@ def new_secret(chance: Chance | None = None) -> str:
     return "whsec_" + base64.b64encode((chance or SystemChance()).token_bytes(SECRET_BYTES)).decode()
 
 
+@asynccontextmanager
+async def _sandbox(conditions: Conditions, clock: SystemClock, port: int | None) -> AsyncIterator[Pretended]:
+    if port is None and not is_free(SANDBOX_PORT):
+        port = 0
+    async with pretended(conditions, clock, port=SANDBOX_PORT if port is None else port) as beside:
+        yield beside
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as trying:
+        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trying.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
 async def _work(house: House, plan: Plan, stop: asyncio.Event) -> None:
-    if not plan.roles:
-        await stop.wait()
-        return
     work = asyncio.create_task(run_up(house, stop, plan.roles))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -133,12 +174,12 @@ def _lines(plan: Plan, house: House, beside: Pretended | None) -> dict[str, str]
     settings = house.settings
     is_sandbox = f"  (sandbox: {shown_shops(beside.sandbox.conditions.shops)})" if beside else ""
     lines = {
-        "runs": ", ".join(sorted(plan.roles)) or "the API only",
+        "runs": ", ".join(sorted(plan.roles)),
         "database": shown("database_url", settings.database_url),
         "marketplace": f"{settings.marketplace_url}{is_sandbox}" if settings.marketplace_url else "none is set",
         "changes go to": settings.product_server_url or "nobody yet: set SELLERWATCH_PRODUCT_SERVER_URL",
     }
-    return lines if plan.roles else {name: lines[name] for name in ("runs", "database")}
+    return lines if plan.roles != {API} else {name: lines[name] for name in ("runs", "database")}
 
 
 def _tell(say: Say, lines: Mapping[str, str], settings: Settings) -> None:

@@ -16,11 +16,11 @@ from sellerwatch.steps.settling import Settled
 from sellerwatch.wiring import House
 
 TICKER, WORKER = "ticker", "worker"
+_LOG = structlog.get_logger()
 
 
 async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = frozenset({TICKER, WORKER})) -> None:
     """The ticker's loops, the worker, or both."""
-    log = structlog.get_logger()
     await house.identities.load()
     loops = [life_loop(house, "+".join(sorted(roles)))]
     if TICKER in roles:
@@ -36,33 +36,32 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
         await asyncio.gather(*parts, return_exceptions=True)
         await house.identities.keep_books()
         await house.store.transact(lambda unit: unit.chores.leave(house.owner))
-        log.info("stopped", owner=house.owner)
+        _LOG.info("stopped", owner=house.owner)
 
 
 async def _work(house: House, stop: asyncio.Event) -> None:
     if house.outside is None:
         return
     crawl = house.outside.crawl
-    log = structlog.get_logger()
     running = asyncio.create_task(_keep_crawling(house, stop))
     await stop.wait()
-    log.info("stopping", running=crawl.running)
+    _LOG.info("stopping", running=crawl.running)
     crawl.stop()
     await running
 
 
 def _tell(job: Job, outcome: Settled | BaseException) -> None:
-    log = structlog.get_logger(
-        task_id=job.task.task_id, seller_id=job.task.seller_id, kind=job.task.kind.value, item_no=job.task.item_no
-    )
+    if isinstance(outcome, Settled) and outcome.is_written and not outcome.attempt.error_message:
+        _LOG.debug("task done", task_id=job.task.task_id, ms=outcome.attempt.duration_ms)
+        return
+    task = job.task
+    log = _LOG.bind(task_id=task.task_id, seller_id=task.seller_id, kind=task.kind.value, item_no=task.item_no)
     if isinstance(outcome, BaseException):
         log.error("attempt lost", error=str(outcome))
     elif not outcome.is_written:
         log.warning("attempt overtaken", attempt_id=job.attempt.attempt_id)
-    elif outcome.attempt.error_message:
-        log.warning("attempt failed", status=outcome.task.status.value, error=outcome.attempt.error_message)
     else:
-        log.debug("task done", http_status=outcome.attempt.http_status, ms=outcome.attempt.duration_ms)
+        log.warning("attempt failed", status=outcome.task.status.value, error=outcome.attempt.error_message)
 
 
 async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
@@ -74,6 +73,6 @@ async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
         try:
             await house.outside.crawl.run(_tell)
         except Exception as error:  # noqa: BLE001 - told, and tried again
-            structlog.get_logger().exception("worker failed", error=str(error))
+            _LOG.exception("worker failed", error=str(error))
             await house.bell.wait("crawl", rest_seconds)
             rest_seconds = min(rest_seconds * 2, 30.0)

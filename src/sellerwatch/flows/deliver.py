@@ -80,7 +80,8 @@ class Deliver:
             for row in rest:
                 row.wait(row.next_attempt_at or claim.at)
             others += rest
-        unit.events.save(others, self.owner)
+        # The heads too: what they took over must outlive a crash before they are sent.
+        unit.events.save([*heads, *others], self.owner)
         return heads
 
     async def _post(

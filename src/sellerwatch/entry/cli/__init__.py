@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+import sellerwatch
 from sellerwatch.entry.cli.door import Commands, Start
 
 _EPILOG = "Example: sellerwatch seller add dmont --name 'D. Mont' --crawl, then: sellerwatch up"
@@ -25,9 +26,7 @@ def _begin(
     """Watch sellers' shops, and deliver every change of every product, inside a hard request budget."""
     ctx.obj = Start(config, debug)
     if version:
-        from importlib.metadata import version as version_of  # noqa: PLC0415 - only here
-
-        typer.echo(version_of("sellerwatch"))
+        typer.echo(sellerwatch.__version__)
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())

@@ -15,7 +15,7 @@ from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.status import pool_line
-from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
+from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table, terminal
 from sellerwatch.entry.console.text import count, since, until
 from sellerwatch.ports.pool import PoolFigures, Standing
 
@@ -97,9 +97,10 @@ def status(
         put_json({**shapes.pool(figures), "identities": [shapes.identity(standing) for standing in standings]})
         return
     shown = standings if everyone else standings[:40]
+    room = max(20, terminal().width - 75)
     figures_of = [right("id"), Column("state"), right("health"), right("left")]
-    said_of = [Column("next free"), Column("breaker"), Column("token"), Column("user agent", overflow="ellipsis")]
-    draw(table([*figures_of, *said_of], [_row(standing, now) for standing in shown]))
+    said_of = [Column("next free"), Column("breaker"), Column("token"), Column("user agent")]
+    draw(table([*figures_of, *said_of], [_row(standing, now, room) for standing in shown]))
     if len(shown) < len(standings):
         say(f"{len(shown)} of {len(standings)} (--all)")
     say(pool_line(figures, now))
@@ -197,7 +198,7 @@ def _attention(standing: Standing, now: datetime) -> tuple[int, int]:
     return rank, identity.health_score * 1_000_000 + identity.agent_id
 
 
-def _row(standing: Standing, now: datetime) -> tuple[object, ...]:
+def _row(standing: Standing, now: datetime, room: int) -> tuple[object, ...]:
     identity, token = standing.identity, standing.identity.token
     next_free = "lent" if standing.leased_until and standing.leased_until > now else until(standing.next_free_at, now)
     return (
@@ -208,7 +209,7 @@ def _row(standing: Standing, now: datetime) -> tuple[object, ...]:
         next_free if identity.status is IdentityStatus.AVAILABLE else _back(standing, now),
         standing.breaker.state,
         f"{since(token.issued_at, now)} old" if token else "none",
-        identity.user_agent,
+        identity.user_agent if len(identity.user_agent) <= room else f"{identity.user_agent[: room - 1]}…",
     )
 
 

@@ -16,6 +16,14 @@ class Listed(NamedTuple):
 
 
 LISTED = (
+    Listed("demo", "run", "Show all of it at work against the sandbox, and account for what was found.", is_group=False),
+    Listed("up", "run", "Run the whole system in one process.", is_group=False),
+    Listed("api", "run", "Run the API alone; any number of processes.", is_group=False),
+    Listed("worker", "run", "Run a worker alone; any number of processes.", is_group=False),
+    Listed("scheduler", "run", "Run the rest alone; any number of processes.", is_group=False),
+    Listed("sandbox", "run", "Run the fake marketplace and product server alone, to develop against.", is_group=False),
+    Listed("crawl", "run", "Crawl a seller now, or cancel a crawl.", is_group=False),
+    Listed("doctor", "doctor", "Check settings, database, pool, queue, schedule and product server.", is_group=False),
     Listed("status", "status", "Show what runs, what waits and what failed.", is_group=False),
     Listed("seller", "sellers", "Sellers: whose shops are watched, and how often."),
     Listed("product", "products", "Products: what is known of them, and how it came to be so."),
@@ -24,4 +32,6 @@ LISTED = (
     Listed("raw", "raws", "Raws: what the marketplace answered, processed once more."),
     Listed("dlq", "dead_letters", "Dead letters: messages received too often, or not understood."),
     Listed("db", "db", "The database: its shape, and what in it may be forgotten."),
+    Listed("token", "credentials", "Access tokens for the API.", is_group=False),
+    Listed("key", "credentials", "Keys for other systems that call /api/internal.", is_group=False),
 )

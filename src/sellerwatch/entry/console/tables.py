@@ -30,7 +30,6 @@ WARNING = frozenset({"SUSPENDED", "HELD", "HALF_OPEN", "INACTIVE", "DELISTED", "
 class Column(NamedTuple):
     title: str
     justify: Literal["left", "right"] = "left"
-    overflow: Literal["fold", "ellipsis"] = "fold"
 
 
 def right(title: str) -> Column:
@@ -49,9 +48,7 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]], tit
     )
     for column in columns:
         each = Column(column) if isinstance(column, str) else column
-        drawn.add_column(
-            Text(each.title), justify=each.justify, overflow=each.overflow, no_wrap=each.overflow == "ellipsis"
-        )
+        drawn.add_column(Text(each.title), justify=each.justify, overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(visible("–" if cell is None else cell), style=style_of(cell)) for cell in row))
     return drawn

@@ -120,8 +120,12 @@ def refreshable(turn: Turn, before: datetime, count: int) -> list[int]:
 
 
 def keep_token(turn: Turn, agent_id: int, token: SealedToken) -> None:
-    member = turn.known(agent_id)
-    if member.has_token and REKEY.run(turn.connection, (agent_id, token.fingerprint, token.sealed, token.cookies)):
+    member = turn.members([agent_id]).get(agent_id)
+    if (
+        member is not None
+        and member.has_token
+        and REKEY.run(turn.connection, (agent_id, token.fingerprint, token.sealed, token.cookies))
+    ):
         turn.change(member)
 
 

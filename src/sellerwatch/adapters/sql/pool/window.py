@@ -40,7 +40,7 @@ def reach(limits: Limits) -> int:
 
 
 def pace(limits: Limits) -> int:
-    return reach(limits) // limits.hourly_limit
+    return reach(limits) // max(1, limits.hourly_limit)
 
 
 def next_free(last_us: int, oldest_us: int | None, even_us: int, limits: Limits) -> int:

@@ -1,0 +1,65 @@
+"""Credentials for the API: `token issue` for people, `key generate` for other systems.
+
+Each is shown once and kept nowhere; of a key the settings hold a hash only.
+"""
+
+import hashlib
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from sellerwatch.domain.errors import Invalid
+from sellerwatch.entry.cli.door import group, settings_of
+
+KEY_BYTES = 32
+KEY_PREFIX = "swk_"
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+token = group("Access tokens for the API.")
+key = group("Keys for other systems that call /api/internal.")
+app = typer.Typer()
+app.add_typer(token, name="token")
+app.add_typer(key, name="key")
+
+
+class RoleName(StrEnum):
+    ADMIN = "admin"
+    VIEWER = "viewer"
+
+
+@token.command("issue", epilog="Example: TOKEN=$(sellerwatch token issue --role admin)")
+def issue_token(
+    ctx: typer.Context,
+    role: Annotated[RoleName, typer.Option("--role", help="admin writes and reads, viewer reads.")],
+    hours: Annotated[float, typer.Option("--hours", help="How long it is good for, at most 24.")] = 1.0,
+) -> None:
+    """Issue a token: the token alone, on one line of stdout."""
+    from sellerwatch.adapters.chance import SystemChance  # noqa: PLC0415 - slow to load
+    from sellerwatch.adapters.clock import SystemClock  # noqa: PLC0415
+    from sellerwatch.adapters.vault import keys_beside  # noqa: PLC0415
+    from sellerwatch.entry.api.tokens import Role, issue  # noqa: PLC0415
+    from sellerwatch.settings import with_kept_keys  # noqa: PLC0415
+
+    if not 0 < hours <= 24:  # also refuses nan
+        raise Invalid("--hours", hours, "more than 0 and at most 24")
+    chance = SystemChance()
+    settings = with_kept_keys(settings_of(ctx), keys_beside, chance.token_bytes)
+    typer.echo(issue(settings, Role[role.name], timedelta(hours=hours), SystemClock(), chance))
+
+
+@key.command("generate", epilog="Example: sellerwatch key generate --name eventbridge")
+def generate_key(
+    name: Annotated[str, typer.Option("--name", help="Whose key it is; it shows in logs.")] = "internal",
+) -> None:
+    """Make a key: the key to give away, and the entry of SELLERWATCH_API_KEYS that accepts it."""
+    from sellerwatch.adapters.chance import SystemChance  # noqa: PLC0415 - slow to load
+
+    if not NAME.fullmatch(name):
+        raise Invalid("--name", name, "1 to 64 of A-Z a-z 0-9 . _ -")
+    made = KEY_PREFIX + SystemChance().token_bytes(KEY_BYTES).hex()
+    typer.echo(f"key                          {made}")
+    typer.echo(f"entry of SELLERWATCH_API_KEYS  {name}:{hashlib.sha256(made.encode()).hexdigest()}")
+    typer.secho("The key is shown this once: keep it where it is used. The entry is no secret.", err=True)

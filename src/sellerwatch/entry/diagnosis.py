@@ -1,0 +1,225 @@
+"""Diagnosis: what is wrong with an installation, and what to do about it.
+
+Looks at each part by itself, so that one that is ill hides none of the others. Changes nothing; asks the marketplace
+only when it is told to, on a lease like any other request.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
+
+from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.errors import SellerwatchError
+from sellerwatch.domain.tasks import TaskKind
+from sellerwatch.ports.pool import WhyNot
+from sellerwatch.ports.store import Usage
+from sellerwatch.settings import PREFIX
+from sellerwatch.wiring import House
+
+REACH_SECONDS: Final = 3.0
+ASK_SECONDS: Final = 60.0
+CLOCK_SECONDS: Final = 5.0
+WAL: Final = b"\x02\x02"
+"""In bytes 18 and 19 of a SQLite file: written and read with a write-ahead log."""
+
+
+class State(StrEnum):
+    GOOD = "ok"
+    NOTE = "note"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    part: str
+    state: State
+    said: str
+    advice: str = ""
+
+
+Findings = Sequence[Finding]
+
+
+async def diagnose(house: House, *, is_online: bool) -> list[Finding]:
+    """The findings, part by part. What needs the database is left out when that is ill."""
+    found = list(await _of("database", _database, house))
+    if any(finding.state is State.WRONG for finding in found):
+        return found
+    parts: list[tuple[str, Callable[[House], Awaitable[Findings]]]] = [
+        ("pool", _pool),
+        ("queue", _queue),
+        ("schedule", _schedule),
+        ("processes", _processes),
+        ("clock", _clock),
+        ("product server", _product_server),
+        ("marketplace", _marketplace_online if is_online else _marketplace),
+    ]
+    for name, look in parts:
+        found += await _of(name, look, house)
+    return found
+
+
+async def _of(part: str, look: Callable[[House], Awaitable[Findings]], house: House) -> Findings:
+    try:
+        return await look(house)
+    except SellerwatchError as error:
+        return [Finding(part, State.WRONG, str(error))]
+    except Exception as error:  # noqa: BLE001 - a diagnosis that breaks off would hide the rest
+        return [Finding(part, State.WRONG, f"{type(error).__name__}: {error}", "run `sellerwatch --debug doctor`")]
+
+
+async def _database(house: House) -> Findings:
+    await house.check_schema()
+    at = house.clock.now()
+    # A row that is cleared whether it is there or not: it takes the writer's lock and changes nothing.
+    await house.store.transact(lambda unit: unit.chores.clear_alert("doctor", at))
+    file = house.settings.database_file
+    if file is None:
+        return [Finding("database", State.GOOD, "reached, writable, schema up to date")]
+    with file.open("rb") as opened:
+        is_wal = opened.read(20)[18:20] == WAL
+    if not is_wal:
+        return [
+            Finding(
+                "database",
+                State.NOTE,
+                f"{file}: writable, but not in WAL mode: readers wait for writers",
+                "put it on a local disk, not on a network file system",
+            )
+        ]
+    return [Finding("database", State.GOOD, f"{file}: writable, WAL, schema up to date")]
+
+
+async def _pool(house: House) -> Findings:
+    await house.identities.load()
+    figures = await house.pool.figures()
+    said = (
+        f"{figures.available} of {figures.total} identities available, {figures.suspended} suspended, "
+        f"{figures.blocked} blocked, {figures.remaining_requests} requests left this hour"
+    )
+    if figures.why is WhyNot.EMPTY or not figures.available:
+        advice = "add identities: `sellerwatch agents seed`, or see `sellerwatch agents status`"
+        return [Finding("pool", State.WRONG, said, advice)]
+    for breaker in (figures.pool_breaker, figures.site_breaker):
+        if breaker.state is not BreakerState.CLOSED:
+            until = breaker.retry_at()
+            again = f"; it tries again at {until:%H:%M:%S} UTC" if until else ""
+            said += f"; the breaker of the {breaker.scope.lower()} is {breaker.state}{again}"
+            return [Finding("pool", State.WRONG, said, "see `sellerwatch status` for what opened it")]
+    if figures.why is WhyNot.SPENT:
+        return [
+            Finding("pool", State.NOTE, said, f"the budget is spent until {figures.next_available_at:%H:%M:%S} UTC")
+        ]
+    return [Finding("pool", State.GOOD, said)]
+
+
+async def _queue(house: House) -> Findings:
+    depth = await house.queue.depth()
+    said = f"{depth.waiting} waiting, {depth.out} out, {depth.dead} dead letters"
+    if depth.dead:
+        return [Finding("queue", State.NOTE, said, "look with `sellerwatch dlq list`")]
+    return [Finding("queue", State.GOOD, said)]
+
+
+async def _schedule(house: House) -> Findings:
+    overview = await house.reports.overview(house.clock.now())
+    sellers = sum(overview.sellers.values())
+    found = [
+        Finding(
+            "schedule",
+            State.GOOD if sellers else State.NOTE,
+            f"{sellers} sellers, {len(overview.executions_open)} executions open",
+            "" if sellers else "register one: `sellerwatch seller add ID --name NAME`",
+        )
+    ]
+    found += [Finding("alert", State.WRONG, f"{alert.name}: {alert.text}") for alert in overview.alerts]
+    found += [
+        Finding("sweep", State.WRONG, f"{sweep.name}: {sweep.last_error}")
+        for sweep in overview.sweeps
+        if sweep.last_error
+    ]
+    return found
+
+
+async def _processes(house: House) -> Findings:
+    overview = await house.reports.overview(house.clock.now())
+    roles = sorted({role for process in overview.processes for role in process.role.split("+")})
+    if missing := {"ticker", "worker"} - set(roles):
+        said = f"running: {', '.join(roles) or 'nothing'}; nobody is a {' or a '.join(sorted(missing))}"
+        return [Finding("processes", State.NOTE, said, "start it: `sellerwatch up`")]
+    return [Finding("processes", State.GOOD, f"running: {', '.join(roles)}")]
+
+
+async def _clock(house: House) -> Findings:
+    now = house.clock.now()
+    overview = await house.reports.overview(now)
+    ahead = max(((process.seen_at - now).total_seconds() for process in overview.processes), default=0.0)
+    if ahead > CLOCK_SECONDS:
+        said = f"another process's clock is {ahead:.0f} s ahead of this machine's"
+        return [Finding("clock", State.WRONG, said, "let both keep time by NTP: budgets are counted by it")]
+    return [Finding("clock", State.GOOD, f"{now:%Y-%m-%d %H:%M:%S} UTC")]
+
+
+async def _product_server(house: House) -> Findings:
+    url = house.settings.product_server_url
+    if url is None:
+        advice = f"set {PREFIX}PRODUCT_SERVER_URL and {PREFIX}PRODUCT_SERVER_SECRET"
+        return [Finding("product server", State.NOTE, "none is set: changes wait", advice)]
+    return [await _reached(house, "product server", url)]
+
+
+async def _marketplace(house: House) -> Findings:
+    if house.settings.marketplace_url is None:
+        advice = f"set {PREFIX}MARKETPLACE_URL, or try `sellerwatch up --sandbox`"
+        return [Finding("marketplace", State.NOTE, "none is set: nothing can be crawled", advice)]
+    said = f"{house.settings.marketplace_url} (not asked; `doctor --online` asks it)"
+    return [Finding("marketplace", State.GOOD, said)]
+
+
+async def _marketplace_online(house: House) -> Findings:
+    outside = house.outside
+    if outside is None:
+        return await _marketplace(house)
+    reached = await _reached(house, "marketplace", outside.addresses.origin)
+    if reached.state is State.WRONG:
+        return [reached]
+    sellers = await house.reports.sellers(size=1)
+    usages: list[Usage] = []
+    error: str | None = None
+    if sellers.rows:
+        url = outside.addresses.mini_shop(sellers.rows[0].seller_id, 0, 1)
+        asked = await house.clock.within(ASK_SECONDS, outside.asking.ask(TaskKind.MINI_SHOP, url))
+        usages, error = asked.usages, asked.error
+        if asked.answer is not None and asked.blame is None:
+            house.reader.listing(TaskKind.MINI_SHOP, asked.answer.body)
+    else:
+        grant = await house.pool.lease(1)
+        if not grant.leases:
+            return [Finding("marketplace", State.WRONG, f"no identity is free: {grant.why}")]
+        usage, _ = await outside.asking.issue(grant.leases[0])
+        usages, error = [usage], usage.error_message
+    await house.store.transact(lambda unit: unit.chores.log_usage(usages))
+    if error:
+        return [Finding("marketplace", State.WRONG, error, "look at the address, and at `sellerwatch agents status`")]
+    what = "its list was read" if sellers.rows else "it gave a token"
+    return [Finding("marketplace", State.GOOD, f"{outside.addresses.origin} answers: {what}")]
+
+
+async def _reached(house: House, part: str, url: str) -> Finding:
+    """Whether somebody listens there; nothing is sent."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    try:
+        opening = asyncio.open_connection(parts.hostname, port, ssl=parts.scheme == "https" or None)
+        _, writer = await house.clock.within(REACH_SECONDS, opening)
+    except TimeoutError:
+        return Finding(part, State.WRONG, f"{origin} does not answer within {REACH_SECONDS:.0f} s", "is it up?")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        return Finding(part, State.WRONG, f"{origin} cannot be reached: {reason}", "is it up, and the address right?")
+    writer.close()
+    return Finding(part, State.GOOD, f"{origin} listens")

@@ -1,0 +1,70 @@
+"""Changes: the arithmetic of differences."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sellerwatch.domain.changes import FieldChange, difference, merged
+
+VALUES = st.none() | st.integers(0, 3) | st.lists(st.sampled_from("ab"), max_size=2)
+STATES = st.dictionaries(st.sampled_from(["name", "price", "stock", "status"]), VALUES)
+Told = list[dict[str, Any]]
+
+
+def told(old: dict[str, Any], new: dict[str, Any]) -> Told:
+    return [change.shown() for change in difference(old, new)]
+
+
+def by_field(changes: Told) -> dict[str, tuple[Any, Any]]:
+    assert len({change["field"] for change in changes}) == len(changes)
+    return {change["field"]: (change["old"], change["new"]) for change in changes}
+
+
+@given(STATES, STATES)
+def test_a_difference_names_each_field_that_differs_once_and_no_other(old: dict[str, Any], new: dict[str, Any]) -> None:
+    found = by_field(told(old, new))
+    assert set(found) == {name for name in {*old, *new} if old.get(name) != new.get(name)}
+    assert all(found[name] == (old.get(name), new.get(name)) for name in found)
+    assert by_field(told(new, old)) == {name: (after, before) for name, (before, after) in found.items()}
+
+
+def test_a_field_that_one_side_does_not_know_differs_from_null() -> None:
+    assert difference({"a": None}, {}) == ()
+    assert difference({}, {"a": 1}) == (FieldChange("a", None, 1),)
+
+
+@given(STATES, STATES, STATES)
+def test_two_changes_in_a_row_told_as_one_are_the_difference_of_their_ends(
+    first: dict[str, Any], second: dict[str, Any], third: dict[str, Any]
+) -> None:
+    assert by_field(merged(told(first, second), told(second, third))) == by_field(told(first, third))
+
+
+@given(st.lists(STATES, min_size=4, max_size=4))
+def test_it_does_not_matter_which_are_told_as_one_first(states: list[dict[str, Any]]) -> None:
+    one, two, three = (told(old, new) for old, new in zip(states, states[1:], strict=False))
+    assert by_field(merged(merged(one, two), three)) == by_field(merged(one, merged(two, three)))
+
+
+@given(STATES, STATES)
+def test_there_and_back_is_no_change_and_nothing_adds_nothing(old: dict[str, Any], new: dict[str, Any]) -> None:
+    there, back = told(old, new), told(new, old)
+    assert merged(there, back) == []
+    assert merged(there, []) == there
+    assert merged([], there) == there
+
+
+def test_the_oldest_old_and_the_newest_new_are_told() -> None:
+    older = [{"field": "price", "old": 1, "new": 2}, {"field": "stock", "old": 5, "new": 0}]
+    newer = [{"field": "stock", "old": 0, "new": 5}, {"field": "price", "old": 2, "new": 3}, {"field": "name", "old": "a", "new": "b"}]
+    assert merged(older, newer) == [
+        {"field": "price", "old": 1, "new": 3},
+        {"field": "name", "old": "a", "new": "b"},
+    ]
+
+
+def test_merging_leaves_what_it_was_given_as_it_was() -> None:
+    older, newer = [{"field": "price", "old": 1, "new": 2}], [{"field": "price", "old": 2, "new": 3}]
+    merged(older, newer)
+    assert (older[0]["new"], newer[0]["old"]) == (2, 2)

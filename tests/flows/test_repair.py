@@ -1,0 +1,279 @@
+"""What an operator's repairs promise: each row by its own rules, refused rows named, nothing done twice."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from builders import NOON, a_publication, a_schedule, a_seller, a_task, an_attempt, an_execution, an_id, at
+from desk import a_product, a_raw, an_event, hash_of, new_house
+from sellerwatch.adapters.bell import AsyncBell
+from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.adapters.sql.store import SqlStore
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.errors import Unknown, WrongVerb
+from sellerwatch.domain.executions import ExecutionStatus, ListState
+from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, ScheduleNotice, TaskOutboxStatus
+from sellerwatch.domain.raws import RawStatus
+from sellerwatch.domain.schedules import ScheduleEvent
+from sellerwatch.domain.tasks import Attempt, Task, TaskStatus
+from sellerwatch.flows import repair as repairing
+from sellerwatch.flows.repair import Repair
+from sellerwatch.ports.queue import DeadLetter
+from sellerwatch.ports.store import Unit
+
+WAITING, COMPLETED, FAILED, HELD = (
+    OutboxStatus.WAITING,
+    OutboxStatus.COMPLETED,
+    OutboxStatus.FAILED,
+    OutboxStatus.HELD,
+)
+
+
+class Letters:
+    """A queue that holds dead letters only; what is redriven dies at once, as a new letter."""
+
+    def __init__(self, count: int) -> None:
+        self.letters = [_letter(number, NOON) for number in range(count)]
+        self.redriven: list[str] = []
+
+    async def dead_letters(self, count: int) -> list[DeadLetter]:
+        return self.letters[:count]
+
+    async def redrive(self, letter_ids: list[str]) -> int:
+        self.redriven += letter_ids
+        self.letters = [one for one in self.letters if one.letter_id not in letter_ids]
+        self.letters += [_letter(1000 + int(one), datetime.max.replace(tzinfo=UTC)) for one in letter_ids]
+        return len(letter_ids)
+
+
+def _letter(number: int, sent_at: datetime) -> DeadLetter:
+    return DeadLetter(str(number), "{}", "group", 3, sent_at, "received 3 times", None)
+
+
+class Place:
+    """A store, and the repairs on it."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self.store = store
+        self.queue = Letters(3)
+        clock = SystemClock()
+        self.bell = AsyncBell(clock)
+        self.repair = Repair(store, self.queue, clock, self.bell)  # type: ignore[arg-type]
+
+    async def rings(self, name: str) -> bool:
+        return await self.bell.wait(name, 0)
+
+    async def events(self, *events: ProductEvent) -> list[ProductEvent]:
+        found = await self.store.read(lambda unit: unit.events.lock([event.outbox_id for event in events]))
+        by_id = {event.outbox_id: event for event in found}
+        return [by_id[event.outbox_id] for event in events]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with new_house(tmp_path) as database:
+        yield Place(SqlStore(database))
+
+
+async def test_a_failed_row_is_sent_again_and_starts_its_retries_anew(place: Place) -> None:
+    event = an_event(a_product(), 1, FAILED, retry_count=5, error_message="HTTP 500")
+    await place.store.transact(lambda unit: unit.events.add([event]))
+    repaired = await place.repair.retry([event.outbox_id])
+    assert (repaired.done, repaired.superseded, repaired.refused) == (1, 0, [])
+    [kept] = await place.events(event)
+    assert (kept.status, kept.retry_count) == (WAITING, 0)
+    assert await place.rings("deliver")
+
+
+async def test_a_failed_row_is_not_sent_after_a_newer_one_has_arrived(place: Place) -> None:
+    product = a_product()
+    old, new = an_event(product, 1, FAILED), an_event(product, 3, COMPLETED, sent_at=NOON)
+    await place.store.transact(lambda unit: unit.events.add([old, new]))
+    repaired = await place.repair.retry([old.outbox_id])
+    assert (repaired.done, repaired.superseded) == (0, 1)
+    [kept] = await place.events(old)
+    assert (kept.status, kept.error_message) == (COMPLETED, "superseded by 3")
+
+
+async def test_a_newer_row_that_was_discarded_has_not_arrived(place: Place) -> None:
+    product = a_product()
+    old = an_event(product, 1, FAILED)
+    new = an_event(product, 2, COMPLETED, sent_at=NOON, error_message="discarded")
+    await place.store.transact(lambda unit: unit.events.add([old, new]))
+    assert (await place.repair.retry([old.outbox_id])).done == 1
+
+
+async def test_rows_that_may_not_be_retried_are_named_and_the_others_go_on(place: Place) -> None:
+    good, sent = an_event(a_product(1), 1, FAILED), an_event(a_product(2), 1, COMPLETED)
+    await place.store.transact(lambda unit: unit.events.add([good, sent]))
+    repaired = await place.repair.retry([sent.outbox_id, "nonsense", good.outbox_id])
+    assert repaired.done == 1
+    assert repaired.refused == [
+        f"outbox row {sent.outbox_id} is COMPLETED: it cannot again",
+        "no FAILED outbox row nonsense",
+    ]
+
+
+async def test_rows_of_the_other_outboxes_are_retried_by_their_ids_too(place: Place) -> None:
+    notice = ScheduleNotice.of(an_id("schedule"), ScheduleEvent.REGISTERED, {}, NOON)
+    notice.status = FAILED
+    task = a_task(7)
+    row = a_publication(task)
+    row.status = TaskOutboxStatus.FAILED
+
+    def plant(unit: Unit) -> None:
+        unit.notices.add(notice)
+        unit.tasks.add([task])
+        unit.publications.add([row])
+
+    await place.store.transact(plant)
+    repaired = await place.repair.retry([notice.outbox_id, row.outbox_id])
+    assert (repaired.done, repaired.refused) == (2, [])
+    [kept] = await place.store.read(lambda unit: unit.notices.lock([notice.outbox_id]))
+    assert kept.status is WAITING
+    assert await place.store.read(lambda unit: unit.publications.lock_failed(10)) == []
+
+
+async def test_all_that_failed_since_a_time_is_retried_in_batches(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairing, "BATCH", 2)
+    events = [an_event(a_product(number), 1, FAILED) for number in range(1, 6)]
+    early = an_event(a_product(9), 1, FAILED, created_at=at(-100))
+    await place.store.transact(lambda unit: unit.events.add([*events, early]))
+    assert (await place.repair.retry_since(at(-10))).done == 5
+    assert [event.status for event in await place.events(*events, early)] == [WAITING] * 5 + [FAILED]
+
+
+async def test_held_rows_are_released_or_discarded_and_others_are_not(place: Place) -> None:
+    held, other, waiting = (an_event(a_product(n), 1, status) for n, status in ((1, HELD), (2, HELD), (3, WAITING)))
+    await place.store.transact(lambda unit: unit.events.add([held, other, waiting]))
+    released = await place.repair.release([held.outbox_id, waiting.outbox_id])
+    assert released.done == 1
+    assert released.refused == [f"outbox row {waiting.outbox_id} is WAITING: it cannot release"]
+    assert (await place.repair.discard([other.outbox_id])).done == 1
+    kept = await place.events(held, other)
+    assert [(one.status, one.error_message) for one in kept] == [(WAITING, None), (COMPLETED, "discarded")]
+
+
+async def test_the_newest_row_of_a_product_is_sent_once_more_and_one_forgotten_is_written_anew(place: Place) -> None:
+    known, forgotten, incomplete = a_product(1, version=2), a_product(2, version=4), a_product(3, version=0)
+    newest, waiting = an_event(known, 2, COMPLETED, sent_at=NOON), a_product(4)
+    unsent = an_event(waiting, 1, WAITING, retry_count=3)
+
+    def plant(unit: Unit) -> None:
+        unit.products.save([known, forgotten, incomplete, waiting])
+        unit.events.add([an_event(known, 1, COMPLETED), newest, unsent])
+
+    await place.store.transact(plant)
+    assert (await place.repair.resend([1, 2, 3, 4, 5])).done == 2
+    [again, still] = await place.events(newest, unsent)
+    assert (again.status, again.sent_at) == (WAITING, None)
+    assert still.retry_count == 3
+    [anew] = await place.events(an_event(forgotten, 4, WAITING))
+    assert anew.payload["productData"]["name"] == "Item 2"
+    assert (anew.version, anew.payload["changes"], anew.status) == (4, [], WAITING)
+
+
+async def test_failed_raws_are_processed_once_more_all_of_them_or_those_named(place: Place) -> None:
+    failed = [a_raw(number, raw_hash="a" * 32, status=RawStatus.FAILED, retry_count=3) for number in (1, 2, 3)]
+    fine = a_raw(4, raw_hash="a" * 32)
+    await place.store.transact(lambda unit: unit.raws.put([*failed, fine]))
+    repaired = await place.repair.retry_raws([failed[0].raw_id, fine.raw_id, "nonsense"])
+    assert repaired.done == 1
+    assert repaired.refused == ["no raw nonsense", f"raw {fine.raw_id} is PROCESSED: it has not failed"]
+    assert (await place.repair.retry_raws()).done == 2
+    kept = await place.store.read(lambda unit: unit.raws.lock_by_id([raw.raw_id for raw in failed]))
+    assert {raw.status for raw in kept} == {RawStatus.PENDING}
+
+
+async def test_of_each_item_and_kind_the_newest_content_is_reprocessed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairing, "RAW_BATCH", 2)
+    product = a_product(1)
+    newest = a_raw(1, raw_hash=hash_of(DocumentKind.DETAIL), crawled_at=at(-3600))
+    older = a_raw(1, raw_hash="b" * 32, crawled_at=at(-7200))
+    stranger = a_raw(2, raw_hash="c" * 32, crawled_at=at(-60))
+    pending = a_raw(3, raw_hash="d" * 32, status=RawStatus.PENDING)
+    ancient = a_raw(4, raw_hash="e" * 32, crawled_at=at(-10 * 86400))
+
+    def plant(unit: Unit) -> None:
+        unit.products.save([product])
+        unit.raws.put([newest, older, stranger, pending, ancient])
+
+    await place.store.transact(plant)
+    since = NOON - timedelta(days=1)
+    counted = await place.repair.reprocess(since, dry_run=True)
+    assert (counted.raws, counted.items, counted.passed_over) == (2, 2, 2)
+    assert await place.repair.reprocess(since) == counted
+    kept = {
+        raw.raw_id: raw
+        for raw in await place.store.read(
+            lambda unit: unit.raws.lock_by_id([one.raw_id for one in (newest, older, stranger, ancient)])
+        )
+    }
+    assert [kept[raw.raw_id].status.value for raw in (newest, older, stranger, ancient)] == [
+        "PENDING",
+        "PROCESSED",
+        "PENDING",
+        "PROCESSED",
+    ]
+    # Seen again at noon with the same bytes: it must not be taken for older than what the product rests on.
+    assert kept[newest.raw_id].crawled_at == NOON
+
+
+async def test_all_dead_letters_go_back_once_even_if_they_die_again(place: Place) -> None:
+    assert await place.repair.redrive() == 3
+    assert place.queue.redriven == ["0", "1", "2"]
+    assert await place.repair.redrive(["1000"]) == 1
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 500])
+async def test_cancelling_an_execution_ends_its_open_tasks_and_its_counters_equal_its_tasks(
+    place: Place, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(repairing, "BATCH", batch)
+    execution = an_execution(total_tasks=4, completed_tasks=1)
+    done, running, waiting, retry = (
+        a_task(number, state=TaskStatus(state), execution=execution)
+        for number, state in enumerate(("SUCCESS", "RUNNING", "WAITING", "RETRY"), start=1)
+    )
+    attempt = an_attempt(running)
+
+    def plant(unit: Unit) -> None:
+        unit.sellers.add(a_seller())
+        unit.schedules.add(a_schedule())
+        unit.executions.add(execution)
+        tasks: list[Task] = [done, running, waiting, retry]
+        attempts: list[Attempt] = [attempt]
+        unit.tasks.add(tasks)
+        unit.attempts.add(attempts)
+        unit.publications.add([a_publication(task) for task in tasks])
+
+    await place.store.transact(plant)
+    assert await place.repair.cancel_execution(execution.execution_id) == 3
+
+    def look(unit: Unit) -> tuple[list[TaskStatus], list[str | None]]:
+        tasks = [unit.tasks.get(task.task_id) for task in (done, running, waiting, retry)]
+        return [task.status for task in tasks if task], [task.error_message for task in tasks if task]
+
+    statuses, errors = await place.store.read(look)
+    assert statuses == [TaskStatus.SUCCESS, *[TaskStatus.FAILED] * 3]
+    assert errors[1:] == ["cancelled"] * 3
+    kept = await place.store.read(lambda unit: unit.executions.get(execution.execution_id))
+    assert kept is not None
+    assert (kept.status, kept.error_message) == (ExecutionStatus.FAILED, "cancelled")
+    assert (kept.completed_tasks, kept.failed_tasks, kept.open_tasks) == (1, 3, 0)
+    assert kept.list_state is ListState.INCOMPLETE
+    assert await place.store.read(lambda unit: unit.executions.open_of("shop-1")) is None
+    with pytest.raises(WrongVerb, match="is FAILED: it cannot be cancelled"):
+        await place.repair.cancel_execution(execution.execution_id)
+
+
+async def test_an_execution_that_nobody_knows_cannot_be_cancelled(place: Place) -> None:
+    with pytest.raises(Unknown, match="no execution nonsense"):
+        await place.repair.cancel_execution("nonsense")
+
