@@ -43,6 +43,7 @@ class Said:
     exit_code: int
     out: str
     err: str
+    raised: BaseException | None
 
     @property
     def json(self) -> Any:
@@ -66,7 +67,7 @@ class Desk:
     def type(self, *words: str, **environment: str) -> Said:
         settings = {"SELLERWATCH_DATABASE_URL": f"sqlite:///{self.file}", **environment}
         result = CliRunner().invoke(app, list(words), env=settings, prog_name="sellerwatch")
-        return Said(result.exit_code, result.stdout, result.stderr)
+        return Said(result.exit_code, result.stdout, result.stderr, result.exception)
 
     def plant(self, work: Callable[[Unit], T]) -> T:
         if not self.file.exists():

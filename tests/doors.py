@@ -1,8 +1,10 @@
 """A house with a REST door, and a caller at it: no socket, no other process."""
 
+import io
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -10,13 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import structlog
 from fastapi import FastAPI
 
 from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.entry import log
 from sellerwatch.entry.api.app import api
 from sellerwatch.entry.api.tokens import Role, issue
-from sellerwatch.settings import load
+from sellerwatch.ports.time import Clock
+from sellerwatch.settings import Settings, load
 from sellerwatch.wiring import House, build
 
 SECRET = "a secret of the tests, thirty-two bytes and more"
@@ -112,6 +117,22 @@ async def call(
     start, *rest = messages
     told = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], told, b"".join(message.get("body", b"") for message in rest))
+
+
+@contextmanager
+def logs(settings: Settings, clock: Clock, stream: io.StringIO | None = None) -> Iterator[io.StringIO]:
+    """What is logged from here on; afterwards logging is what it was."""
+    told = stream or io.StringIO()
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level, {name: logging.getLogger(name).level for name in log.NOISY})
+    try:
+        log.set_up(settings, clock, told)
+        yield told
+    finally:
+        root.handlers[:], root.level, levels = before
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        structlog.reset_defaults()
 
 
 @cache

@@ -172,7 +172,9 @@ def test_a_seller_arrives_as_it_is_and_adds_no_parameter(seller_id: str) -> None
     assert query == {"sellerId": [seller_id], "pageNo": ["0"], "pageSize": ["500"], "order": ["LATEST"]}
 
 
-@pytest.mark.parametrize("seller_id", ["", "a&b", "a/b", "a?b", "a#b", "a b", "a\r\n", "a%2F", "노르드", "a" * 65, "@evil.test"])
+@pytest.mark.parametrize(
+    "seller_id", ["", "a&b", "a/b", "a?b", "a#b", "a b", "a\r\n", "a%2F", "노르드", "a" * 65, "@evil.test"]
+)
 def test_no_address_is_built_for_what_is_no_seller(seller_id: str) -> None:
     for build in (lambda: ADDRESSES.mini_shop(seller_id, 0, 500), lambda: ADDRESSES.search(seller_id)):
         with pytest.raises(Invalid):
@@ -204,19 +206,19 @@ def test_the_hostile_forms_are_many_and_different() -> None:
     assert len(HOSTILE) >= 120
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("url", HOSTILE, ids=lambda url: ascii(url)[1:61])
-def test_a_hostile_address_is_refused_whatever_it_is_said_to_be(kind: str, url: str) -> None:
-    with pytest.raises(Invalid) as refused:
-        ADDRESSES.check(kind, url)
-    assert len(str(refused.value)) < 300
+def test_a_hostile_address_is_refused_whatever_it_is_said_to_be(url: str) -> None:
+    for kind in KINDS:
+        with pytest.raises(Invalid) as refused:
+            ADDRESSES.check(kind, url)
+        assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: ascii(host)[1:41])
-def test_no_kind_is_asked_for_at_another_host(kind: str, host: str) -> None:
-    with pytest.raises(Invalid):
-        ADDRESSES.check(kind, a_url(kind).replace("m.shop.test", host))
+def test_no_kind_is_asked_for_at_another_host(host: str) -> None:
+    for kind in KINDS:
+        with pytest.raises(Invalid):
+            ADDRESSES.check(kind, a_url(kind).replace("m.shop.test", host))
 
 
 @given(st.sampled_from(KINDS), st.data())
@@ -254,7 +256,12 @@ def test_a_next_page_is_taken_letter_by_letter_or_not_at_all(query: str) -> None
         return
     assert url == f"{ORIGIN}{FACADE}{path}"
     parts = urlsplit(url)
-    assert (parts.scheme, parts.netloc, parts.path, parts.query) == ("https", "m.shop.test", f"{FACADE}/v1/search/items", query)
+    assert (parts.scheme, parts.netloc, parts.path, parts.query) == (
+        "https",
+        "m.shop.test",
+        f"{FACADE}/v1/search/items",
+        query,
+    )
     assert ADDRESSES.check("SEARCH", url) == url
 
 
@@ -281,7 +288,13 @@ def test_a_next_page_that_is_no_page_of_a_search_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://m.web.mustit.co.kr", "http://127.0.0.1:8080", "http://localhost", "http://[::1]:9000", "http://fake_shop:80"],
+    [
+        "https://m.web.mustit.co.kr",
+        "http://127.0.0.1:8080",
+        "http://localhost",
+        "http://[::1]:9000",
+        "http://fake_shop:80",
+    ],
 )
 def test_an_origin_is_a_scheme_and_a_host_and_perhaps_a_port(origin: str) -> None:
     addresses = Addresses(origin)

@@ -4,10 +4,10 @@ from copy import deepcopy
 from datetime import timedelta
 
 import pytest
-from builders import NOON, at
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders import NOON, at
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState, Transition
 
 TIMEOUT = timedelta(seconds=600)
@@ -59,9 +59,7 @@ class TheLifeOfABreaker(RuleBasedStateMachine):
     def send(self) -> None:
         before = deepcopy(self.breaker)
         self.sent += 1
-        self.took(
-            self.breaker.begin_trial(f"request {self.sent}", self.now + timedelta(seconds=30), self.now), before
-        )
+        self.took(self.breaker.begin_trial(f"request {self.sent}", self.now + timedelta(seconds=30), self.now), before)
         is_trial = before.state is not BreakerState.CLOSED and before.admits(self.now)
         assert (self.breaker.trial_id == f"request {self.sent}") == is_trial
         assert is_trial or self.breaker == before

@@ -1,5 +1,6 @@
 """Changes: the arithmetic of differences."""
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -43,7 +44,7 @@ def test_two_changes_in_a_row_told_as_one_are_the_difference_of_their_ends(
 
 @given(st.lists(STATES, min_size=4, max_size=4))
 def test_it_does_not_matter_which_are_told_as_one_first(states: list[dict[str, Any]]) -> None:
-    one, two, three = (told(old, new) for old, new in zip(states, states[1:], strict=False))
+    one, two, three = (told(old, new) for old, new in pairwise(states))
     assert by_field(merged(merged(one, two), three)) == by_field(merged(one, merged(two, three)))
 
 
@@ -57,7 +58,11 @@ def test_there_and_back_is_no_change_and_nothing_adds_nothing(old: dict[str, Any
 
 def test_the_oldest_old_and_the_newest_new_are_told() -> None:
     older = [{"field": "price", "old": 1, "new": 2}, {"field": "stock", "old": 5, "new": 0}]
-    newer = [{"field": "stock", "old": 0, "new": 5}, {"field": "price", "old": 2, "new": 3}, {"field": "name", "old": "a", "new": "b"}]
+    newer = [
+        {"field": "stock", "old": 0, "new": 5},
+        {"field": "price", "old": 2, "new": 3},
+        {"field": "name", "old": "a", "new": "b"},
+    ]
     assert merged(older, newer) == [
         {"field": "price", "old": 1, "new": 3},
         {"field": "name", "old": "a", "new": "b"},

@@ -3,11 +3,11 @@
 from copy import deepcopy
 
 import pytest
-from builders import NOON, an_execution, at
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders import NOON, an_execution, at
 from sellerwatch.domain.errors import WrongVerb
 from sellerwatch.domain.executions import LIST_ROUNDS_MAX, Execution, ExecutionStatus, ListState, list_verdict
 

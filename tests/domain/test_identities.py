@@ -4,11 +4,11 @@ from copy import deepcopy
 from datetime import datetime, timedelta
 
 import pytest
-from builders import NOON, an_id, at
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from builders import NOON, an_id, at
 from sellerwatch.domain.errors import Invalid, WrongVerb
 from sellerwatch.domain.identities import (
     HEALTH_LOSS,

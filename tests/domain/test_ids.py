@@ -3,10 +3,10 @@
 from uuid import UUID, uuid5
 
 import pytest
-from builders import an_id
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import an_id
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.domain.ids import _NAMESPACE, checked_seller_id, checked_uuid, derived
 
@@ -53,7 +53,9 @@ def test_what_is_not_quite_a_seller_id_is_refused(value: str) -> None:
     assert len(str(refused.value)) < 200
 
 
-@pytest.mark.parametrize("value", [an_id("x"), "019a0000-0000-7000-8000-000000000000", "0" * 8 + "-0000" * 3 + "-" + "0" * 12])
+@pytest.mark.parametrize(
+    "value", [an_id("x"), "019a0000-0000-7000-8000-000000000000", "0" * 8 + "-0000" * 3 + "-" + "0" * 12]
+)
 def test_a_uuid_in_its_usual_spelling_is_taken(value: str) -> None:
     assert checked_uuid("taskId", value) == value
 

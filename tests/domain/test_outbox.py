@@ -4,10 +4,10 @@ from copy import deepcopy
 from datetime import timedelta
 
 import pytest
-from builders import NOON, a_publication, a_task, at
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import NOON, a_publication, a_task, at
 from sellerwatch.domain.changes import Change, FieldChange
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import WrongVerb
@@ -102,7 +102,10 @@ def test_a_newer_row_tells_the_changes_of_the_one_it_stands_in_for() -> None:
     whole = newer.payload["productData"]
     newer.supersede(older, at(5))
     assert (older.status, older.error_message) == (OutboxStatus.COMPLETED, "superseded by 3")
-    assert newer.payload["changes"] == [{"field": "price", "old": 1, "new": 3}, {"field": "name", "old": "a", "new": "b"}]
+    assert newer.payload["changes"] == [
+        {"field": "price", "old": 1, "new": 3},
+        {"field": "name", "old": "a", "new": "b"},
+    ]
     assert (newer.status, newer.version, newer.payload["version"]) == (OutboxStatus.WAITING, 3, 3)
     assert newer.payload["eventId"] == newer.outbox_id
     assert newer.payload["productData"] == whole
@@ -123,7 +126,10 @@ def test_a_newer_row_tells_the_changes_of_the_one_it_stands_in_for() -> None:
     ],
 )
 def test_several_told_as_one_are_called_what_they_come_to(kinds: list[ChangeKind], event_type: EventType) -> None:
-    moves = {ChangeKind.DELISTED: ("status", "ACTIVE", "DELISTED"), ChangeKind.RELISTED: ("status", "DELISTED", "ACTIVE")}
+    moves = {
+        ChangeKind.DELISTED: ("status", "ACTIVE", "DELISTED"),
+        ChangeKind.RELISTED: ("status", "DELISTED", "ACTIVE"),
+    }
     events = [
         an_event(version, moves.get(kind, ("price", version, version + 1)), kind=kind)
         for version, kind in enumerate(kinds, 1)

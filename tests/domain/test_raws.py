@@ -2,10 +2,10 @@
 
 from copy import deepcopy
 
-from builders import NOON, an_id, at
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders import NOON, an_id, at
 from sellerwatch.domain.documents import DocumentKind, content_hash
 from sellerwatch.domain.errors import WrongVerb
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id

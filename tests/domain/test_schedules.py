@@ -6,11 +6,11 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from builders import NOON, a_notice, a_schedule, an_id, at
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders import NOON, a_notice, a_schedule, an_id, at
 from sellerwatch.domain.errors import Invalid, WrongVerb
 from sellerwatch.domain.schedules import (
     RULE_NAME_MAX,
@@ -264,5 +264,9 @@ def test_the_same_moment_in_another_zones_spelling_is_the_same_run(hours: int) -
 
 def test_a_notice_is_one_by_schedule_event_and_moment() -> None:
     assert a_notice().outbox_id == a_notice().outbox_id
-    others = {a_notice("shop-2").outbox_id, a_notice(event=ScheduleEvent.UPDATED).outbox_id, a_notice(at=at(1)).outbox_id}
+    others = {
+        a_notice("shop-2").outbox_id,
+        a_notice(event=ScheduleEvent.UPDATED).outbox_id,
+        a_notice(at=at(1)).outbox_id,
+    }
     assert len({a_notice().outbox_id} | others) == 4

@@ -3,8 +3,8 @@
 from copy import deepcopy
 
 import pytest
-from builders import NOON, a_seller, at
 
+from builders import NOON, a_seller, at
 from sellerwatch.domain.errors import Conflict, Invalid
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
 

@@ -14,8 +14,8 @@ from itertools import product
 from typing import Any
 
 import pytest
-from builders import NOON, a_notice, a_publication, a_schedule, a_seller, a_task, an_execution, an_id, at
 
+from builders import NOON, a_notice, a_publication, a_schedule, a_seller, a_task, an_execution, an_id, at
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import ChangeKind, DocumentKind
@@ -289,11 +289,8 @@ MACHINES = [
         ProductEvent,
         OutboxStatus,
         a_product_event,
-        SENDS
-        | {"supersede": lambda row: row.supersede(a_product_event(OutboxStatus.WAITING, version=2), LATER)},
-        moves(SENDING_MOVES)
-        | moves("supersede: WAITING > WAITING")
-        | moves("supersede: SENDING > SENDING"),
+        SENDS | {"supersede": lambda row: row.supersede(a_product_event(OutboxStatus.WAITING, version=2), LATER)},
+        moves(SENDING_MOVES) | moves("supersede: WAITING > WAITING") | moves("supersede: SENDING > SENDING"),
     ),
     Machine(
         ScheduleNotice,
@@ -436,11 +433,7 @@ def test_every_state_with_every_verb_is_as_drawn_or_refused(name: str, state: St
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.aggregate.__name__)
 def test_no_verb_and_no_state_is_missing_from_the_tables(machine: Machine) -> None:
-    public = {
-        name
-        for name, _ in inspect.getmembers(machine.aggregate, callable)
-        if not name.startswith("_")
-    }
+    public = {name for name, _ in inspect.getmembers(machine.aggregate, callable) if not name.startswith("_")}
     assert set(machine.verbs) == public - machine.queries
     assert {state for state, _ in machine.moves} <= {state.value for state in machine.states}
     assert {verb for _, verb in machine.moves} <= set(machine.verbs)

@@ -4,10 +4,10 @@ from copy import deepcopy
 from datetime import timedelta
 
 import pytest
-from builders import ADDRESSES, NOON, a_publication, a_task, an_execution, an_id, at
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from builders import ADDRESSES, NOON, a_publication, a_task, an_execution, an_id, at
 from sellerwatch.domain.errors import Invalid, WrongVerb
 from sellerwatch.domain.executions import LIST_ROUND
 from sellerwatch.domain.outbox import Publication

@@ -276,4 +276,3 @@ async def test_cancelling_an_execution_ends_its_open_tasks_and_its_counters_equa
 async def test_an_execution_that_nobody_knows_cannot_be_cancelled(place: Place) -> None:
     with pytest.raises(Unknown, match="no execution nonsense"):
         await place.repair.cancel_execution("nonsense")
-

@@ -182,7 +182,10 @@ class Village:
 
     def failures(self) -> list[str]:
         """What went wrong in a way that nobody foresaw."""
-        return [f"{entry['event']}: {entry.get('error')}" for entry in self.log if entry["log_level"] == "error"]
+        return [
+            f"{entry['event']}: {entry.get('error')}" for entry in self.log
+            if entry["log_level"] == "error" and entry["event"] != "alert"
+        ]
 
     def fingerprint(self) -> str:
         """Of everything the sandbox was asked and everything it was told, in order and to the moment."""

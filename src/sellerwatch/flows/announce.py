@@ -39,8 +39,9 @@ class Announce:
         notices = await self.store.transact(lambda unit: unit.notices.claim(claim, self.batch))
         for notice in notices:
             error = await self._tell(notice)
-            write = partial(self._write, notice=notice, error=error, chance=self.chance.random())
-            await self.store.transact(write)
+            # Decided here, not inside: a transaction that is tried again must come to the same.
+            self._decide(notice, error)
+            await self.store.transact(partial(self._write, notice=notice, error=error))
         return len(notices)
 
     async def tell_alerts(self) -> int:
@@ -61,13 +62,16 @@ class Announce:
             return str(error)
         return None
 
-    def _write(self, unit: Unit, notice: ScheduleNotice, error: str | None, chance: float) -> None:
+    def _decide(self, notice: ScheduleNotice, error: str | None) -> None:
         at = self.clock.now()
         if error is None:
             notice.completed(at)
-        else:
-            pause = backoff(notice.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)
-            notice.failed(error, self.retries_max, at + pause)
+            return
+        pause = backoff(notice.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
+        notice.failed(error, self.retries_max, at + pause)
+
+    def _write(self, unit: Unit, notice: ScheduleNotice, error: str | None) -> None:
+        at = self.clock.now()
         if not unit.notices.save([notice], self.owner):
             return
         schedule = unit.schedules.lock_by_id(notice.schedule_id)

@@ -58,8 +58,9 @@ class Deliver:
             return Delivered(0, (), ())
         transitions = _some(breaker.begin_trial(rows[0].outbox_id, claim.until, at))
         receipts = await self._post(rows, breaker, transitions)
-        chances = [self.chance.random() for _ in rows]
-        await self.store.transact(lambda unit: self._write(unit, rows, receipts, chances, breaker, transitions))
+        # Decided here, not inside: a transaction that is tried again must come to the same.
+        self._decide(rows, receipts, breaker)
+        await self.store.transact(lambda unit: self._write(unit, rows, breaker, transitions))
         told = [(row, receipt) for row, receipt in zip(rows, receipts, strict=True) if receipt]
         accepted = tuple((row, receipt) for row, receipt in told if receipt.is_accepted)
         return Delivered(len(told), accepted, tuple(pair for pair in told if not pair[1].is_accepted))
@@ -109,28 +110,25 @@ class Deliver:
         await asyncio.gather(*(lane() for _ in range(min(self.concurrency, len(rows)))))
         return receipts
 
-    def _write(
-        self,
-        unit: Unit,
-        rows: Sequence[ProductEvent],
-        receipts: Sequence[Receipt | None],
-        chances: Sequence[float],
-        breaker: Breaker,
-        transitions: Sequence[Transition],
-    ) -> None:
+    def _decide(self, rows: Sequence[ProductEvent], receipts: Sequence[Receipt | None], breaker: Breaker) -> None:
         at = self.clock.now()
         is_away = breaker.state is not BreakerState.CLOSED
-        for row, receipt, chance in zip(rows, receipts, chances, strict=True):
+        for row, receipt in zip(rows, receipts, strict=True):
             if receipt is not None and receipt.is_accepted:
                 row.completed(at)
                 continue
-            pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)
+            pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
             if receipt is None or (is_away and _is_away(receipt)):
                 row.wait(max(breaker.retry_at() or at, at + pause))
                 continue
             pause = max(pause, receipt.retry_after or timedelta(0))
             error = receipt.error or f"HTTP {receipt.status}"
             row.failed(error, self.retries_max, at + pause, is_final=receipt.status in FINAL)
+
+    def _write(
+        self, unit: Unit, rows: Sequence[ProductEvent], breaker: Breaker, transitions: Sequence[Transition]
+    ) -> None:
+        at = self.clock.now()
         unit.events.save(rows, self.owner)
         unit.breakers.record(transitions)
         unit.breakers.save(breaker, at)

@@ -29,24 +29,27 @@ class Together(Generic[A, R]):
     async def __call__(self, item: A) -> R:
         outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, outcome))
-        if self._turn is None:
+        if self._turn is None or self._turn.done():
             self._turn = asyncio.create_task(self._run())
+            self._turn.add_done_callback(self._is_over)
         return await outcome
 
     async def _run(self) -> None:
-        try:
-            while self._waiting:
-                if len(self._waiting) < self._most:
-                    await self._clock.sleep(self._wait_seconds)
-                group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+        while self._waiting:
+            if len(self._waiting) < self._most:
+                await self._clock.sleep(self._wait_seconds)
+            group, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+            try:
                 await self._settle(group)
-        except BaseException:
-            # Nobody comes back to these: whoever waits for them must not wait for ever.
+            except BaseException:
+                _fail(group, _broken_off())
+                raise
+
+    def _is_over(self, turn: asyncio.Task[None]) -> None:
+        """A turn that was broken off, perhaps before it began, comes back to nobody: they must not wait for ever."""
+        if turn is self._turn:
             left, self._waiting = self._waiting, []
             _fail(left, _broken_off())
-            raise
-        finally:
-            self._turn = None
 
     async def _settle(self, group: Sequence[tuple[A, asyncio.Future[R]]]) -> None:
         try:
@@ -58,9 +61,6 @@ class Together(Generic[A, R]):
             for single in group:
                 await self._settle([single])
             return
-        except BaseException:
-            _fail(group, _broken_off())
-            raise
         if len(results) != len(group):
             # Not to be tried again: the work is done, only whose result is whose is not known.
             _fail(group, AssertionError(f"{len(results)} results for {len(group)} items"))

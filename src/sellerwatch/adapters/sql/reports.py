@@ -4,29 +4,27 @@ Promises what ports/reports.py says. Counts that grow with the years are bounded
 opens the wide columns (bodies, payloads) of a row that is only counted or listed. Refuses nothing of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, or_, select
 
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
 from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, product_counts
 from sellerwatch.adapters.sql.session import loads
 from sellerwatch.adapters.sql.stores.chores import ALL_SELLERS
 from sellerwatch.adapters.sql.stores.products import COLUMN_OF
 from sellerwatch.adapters.sql.tables import (
     circuit_breaker_state,
-    crawler_task_outbox,
     crawler_tasks,
     crawling_metrics_daily,
     crawling_schedule_executions,
     crawling_schedules,
     product_changes,
-    product_outbox,
     products,
     rate_limit_bucket,
-    scheduler_outbox,
     sellers,
     user_agent_pool,
     user_agent_token,
@@ -234,18 +232,18 @@ class SqlReports:
         return await self._rows(_changes_of(item_no).where(_C.version > version).limit(count), _change)
 
     async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
-        rows, number, columns = _BOXES[box]
+        rows, number, columns = OUTBOXES[box]
         wanted = rows if status is None else rows.where(columns["status"] == status)
-        return await self._page(wanted.order_by(number), _outbox_row(box), page, size)
+        return await self._page(wanted.order_by(number), outbox_row(box), page, size)
 
     async def outbox_after(
         self, box: Box, number: int, count: int, *, status: str, since: datetime | None = None
     ) -> Sequence[OutboxRow]:
-        rows, place, columns = _BOXES[box]
+        rows, place, columns = OUTBOXES[box]
         rows = rows.where(place > number, columns["status"] == status)
         if since is not None:
             rows = rows.where(columns["created_at"] >= since)
-        return await self._rows(rows.order_by(place).limit(count), _outbox_row(box))
+        return await self._rows(rows.order_by(place).limit(count), outbox_row(box))
 
     async def identities(self, *, retired: bool = False) -> Sequence[IdentityRow]:
         wanted = _IDENTITY if retired else _IDENTITY.where(user_agent_pool.c.is_active.is_(True))
@@ -268,43 +266,6 @@ class SqlReports:
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await persisting(lambda: self._database.read(watched(work)))
-
-
-def _box(table: Any, about: ColumnElement[str], event: ColumnElement[str], join: Any = None) -> Any:
-    """How the rows of an outbox are told: without their payloads."""
-    columns = table.c
-    version = columns.version if "version" in columns else func.nullif(0, 0)
-    rows = select(
-        columns.id.label("number"),
-        columns.outbox_id,
-        about.label("subject"),
-        event.label("event"),
-        version.label("version"),
-        columns.status,
-        columns.retry_count,
-        columns.next_attempt_at,
-        columns.error_message,
-        columns.created_at,
-        columns.sent_at,
-    )
-    return (rows.outerjoin(*join) if join else rows), columns.id, columns
-
-
-_O, _N, _K = product_outbox.c, scheduler_outbox.c, crawler_task_outbox.c
-_BOXES: Mapping[Box, tuple[Select[Any], ColumnElement[int], Mapping[str, Any]]] = {
-    Box.PRODUCT: _box(product_outbox, _P.item_no, _O.event_type, (products, _P.product_id == _O.product_id)),
-    Box.SCHEDULER: _box(
-        scheduler_outbox,
-        crawling_schedules.c.seller_id,
-        _N.event_type,
-        (crawling_schedules, crawling_schedules.c.schedule_id == _N.schedule_id),
-    ),
-    Box.TASK: _box(crawler_task_outbox, _K.task_id, _K.seller_id),
-}
-
-
-def _outbox_row(box: Box) -> Callable[[RowMapping], OutboxRow]:
-    return lambda row: OutboxRow(**{**row, "box": box, "subject": str(row["subject"] or "–")})
 
 
 def _first(connection: Connection, statement: Select[Any]) -> RowMapping | None:

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt.algorithms import Algorithm, get_default_algorithms
+from jwt.exceptions import InvalidKeyError
 
 from sellerwatch.domain.errors import Invalid, Refused
 from sellerwatch.entry.api.strict import strict_json
@@ -73,7 +74,10 @@ class Tokens:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
         self._algorithm: Algorithm = get_default_algorithms()[settings.jwt_algorithm]
-        self._key = self._algorithm.prepare_key(_key(settings))
+        try:
+            self._key = self._algorithm.prepare_key(_key(settings))
+        except (InvalidKeyError, ValueError, TypeError):
+            self._key = None
         _check_key(settings.jwt_algorithm, self._key)
 
     def read(self, authorization: Sequence[str]) -> Bearer:
@@ -90,16 +94,16 @@ class Tokens:
         if scheme.lower() != "bearer" or len(token) > TOKEN_MAX or segments is None:
             raise ValueError
         head, claims, signature = (_unbased(segment) for segment in segments.groups())
-        self._check_head(strict_json(head))
+        self._check_head(_object(head))
         signed = token.rpartition(".")[0].encode("ascii")
         if not self._algorithm.verify(signed, self._key, signature):
             raise ValueError
-        return self._believe(strict_json(claims))
+        return self._believe(_object(claims))
 
     def _check_head(self, head: Mapping[str, Any]) -> None:
         if head["alg"] != self._settings.jwt_algorithm or _FOREIGN_KEYS & head.keys():
             raise ValueError
-        if "typ" in head and head["typ"].lower() not in _TYPES:
+        if "typ" in head and str(head["typ"]).lower() not in _TYPES:
             raise ValueError
         if "kid" in head and (self._settings.jwt_algorithm == SYMMETRIC or not _KEY_ID.fullmatch(head["kid"])):
             # The one shared secret has no name. A public key is known by being configured, whatever its issuer calls it.
@@ -166,6 +170,13 @@ def _check_key(algorithm: str, key: object) -> None:
     }
     if not is_right[algorithm]:
         raise Refused(f"{PREFIX}JWT_PUBLIC_KEY: is not a key of {algorithm}")
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    value = strict_json(data)
+    if not isinstance(value, dict):
+        raise ValueError
+    return value
 
 
 def _unbased(text: str) -> bytes:

@@ -1,0 +1,123 @@
+"""What the commands of repair promise: what was done, what was refused, and exit 1 when anything was."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import NOON, a_seller, a_task, at
+from desk import Desk, a_product, a_raw, an_event, hash_of
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.tables import queue_messages
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.outbox import OutboxStatus
+from sellerwatch.domain.raws import RawStatus
+from sellerwatch.ports.store import Unit
+
+PRODUCTS = [a_product(number) for number in (1, 2, 3, 4)]
+FAILED, HELD, HELD_TOO, SENT = (
+    an_event(product, 1, status)
+    for product, status in zip(
+        PRODUCTS,
+        (OutboxStatus.FAILED, OutboxStatus.HELD, OutboxStatus.HELD, OutboxStatus.COMPLETED),
+        strict=True,
+    )
+)
+
+
+def plant(unit: Unit) -> None:
+    unit.sellers.add(a_seller())
+    unit.products.save(PRODUCTS)
+    unit.events.add([FAILED, HELD, HELD_TOO, SENT])
+    unit.raws.put(
+        [
+            a_raw(1, raw_hash="a" * 32, status=RawStatus.FAILED, retry_count=3, crawled_at=at(60)),
+            a_raw(2, raw_hash=hash_of(DocumentKind.DETAIL)),
+        ]
+    )
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.plant(plant)
+    return desk
+
+
+def statuses(desk: Desk) -> list[str]:
+    return [row["status"] for row in desk.type("outbox", "list", "--json").json]
+
+
+def test_an_outbox_is_listed_by_box_and_status(desk: Desk) -> None:
+    assert statuses(desk) == ["FAILED", "HELD", "HELD", "COMPLETED"]
+    [row] = desk.type("outbox", "list", "--status", "failed", "--json").json
+    assert (row["outboxId"], row["subject"], row["eventType"]) == (FAILED.outbox_id, "1", "PRODUCT_UPDATED")
+    assert FAILED.outbox_id in desk.type("outbox", "list").out
+    assert desk.type("outbox", "list", "--box", "task", "--json").json == []
+    assert desk.type("outbox", "list", "--box", "nonsense").exit_code == 2
+
+
+def test_failed_rows_are_retried_by_id_or_since_a_time(desk: Desk) -> None:
+    said = desk.type("outbox", "retry", FAILED.outbox_id, SENT.outbox_id)
+    assert (said.exit_code, said.out) == (1, "1 row sent again\n")
+    assert said.problems == [f"error: outbox row {SENT.outbox_id} is COMPLETED: it cannot again"]
+    assert statuses(desk)[0] == "WAITING"
+    assert desk.type("outbox", "retry", "--since", "2026-01-01").out == "0 rows sent again\n"
+    assert desk.type("outbox", "retry").exit_code == 2
+    assert desk.type("outbox", "retry", "x", "--since", "1h").exit_code == 2
+
+
+def test_what_is_held_is_listed_released_and_discarded(desk: Desk) -> None:
+    assert [row["outboxId"] for row in desk.type("outbox", "held", "--json").json] == [
+        HELD.outbox_id,
+        HELD_TOO.outbox_id,
+    ]
+    assert desk.type("outbox", "release", HELD.outbox_id).out == "1 row released\n"
+    assert desk.type("outbox", "discard", "--all").out == "1 row discarded\n"
+    assert statuses(desk) == ["FAILED", "WAITING", "COMPLETED", "COMPLETED"]
+    assert desk.type("outbox", "release").exit_code == 2
+
+
+def test_products_are_told_once_more(desk: Desk) -> None:
+    assert desk.type("outbox", "resend", "--seller", "shop-1").out == "2 products will be sent once more\n"
+    assert statuses(desk) == ["WAITING", "HELD", "HELD", "WAITING"]
+    assert desk.type("outbox", "resend", "--seller", "nobody").problems == ["error: no seller nobody"]
+    assert desk.type("outbox", "resend").exit_code == 2
+
+
+def test_raws_are_processed_once_more(desk: Desk) -> None:
+    counted = desk.type("raw", "reprocess", "--since", "2026-03-01", "--dry-run").out
+    assert counted.startswith("2 raws of 2 items would be processed once more")
+    assert desk.type("raw", "retry").out == "1 raw will be processed once more\n"
+    assert desk.type("raw", "retry", "nonsense").problems == ["error: no raw nonsense"]
+    done = desk.type("raw", "reprocess", "--since", "2026-03-01").out
+    assert done.startswith("1 raw of 1 item will be processed once more; 1 raw passed over")
+    assert desk.type("raw", "reprocess").exit_code == 2
+
+
+def test_dead_letters_are_listed_and_driven_back(desk: Desk) -> None:
+    assert desk.type("dlq", "list", "--json").json == []
+    database = Database(engine(f"sqlite:///{desk.file}"), inline=True)
+    row = {
+        "queue": "tasks",
+        "message_group": "shop-1",
+        "dedup_id": "outbox-1",
+        "body": f'{{"taskId": "{a_task().task_id}"}}',
+        "attributes": "{}",
+        "state": "DEAD",
+        "receives": 3,
+        "visible_at": NOON,
+        "sent_at": NOON,
+        "error": "received 3 times",
+    }
+    with database.engine.begin() as connection:
+        connection.execute(queue_messages.insert(), [row])
+    database.close()
+    [letter] = desk.type("dlq", "list", "--json").json
+    assert (letter["taskId"], letter["error"]) == (a_task().task_id, "received 3 times")
+    assert "received 3 times" in desk.type("dlq", "list").out
+    unknown = desk.type("dlq", "redrive", "999")
+    assert (unknown.exit_code, unknown.problems) == (1, ["error: 1 of them are no dead letters"])
+    assert desk.type("dlq", "redrive", "--all").out == "1 dead letter back in the queue\n"
+    assert desk.type("dlq", "list", "--json").json == []
+    assert desk.type("dlq", "redrive").exit_code == 2
