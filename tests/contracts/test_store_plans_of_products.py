@@ -51,9 +51,7 @@ def test_every_statement_can_be_said_to_mysql(name: str, statement: Prepared | P
     assert "?" not in sql, name
 
 
-@pytest.mark.parametrize(
-    "statement", [events._FIRSTS, events._ZOMBIES, raws._LOCK_LEADERS, *raws._LOCK_FAILED], ids=repr
-)
+@pytest.mark.parametrize("statement", [events._FIRSTS, events._ZOMBIES, raws._LOCK_LEADERS, *raws._LOCK_FAILED])
 def test_what_several_take_from_is_passed_over_where_another_holds_it(statement: Prepared | PreparedIn) -> None:
     prepared = statement._of(8) if isinstance(statement, PreparedIn) else statement
     assert prepared._sql(mysql.dialect())[0].endswith("FOR UPDATE SKIP LOCKED")

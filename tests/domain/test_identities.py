@@ -182,6 +182,15 @@ def test_below_thirty_it_is_suspended_and_at_thirty_it_is_not(health: int, verdi
     assert (identity.status is IdentityStatus.SUSPENDED) == (is_low or verdict is Verdict.RATE_LIMITED)
 
 
+def test_successes_heal_it_by_five_up_to_a_hundred() -> None:
+    identity = an_identity(88)
+    healed = []
+    for _ in range(4):
+        identity.record_success()
+        healed.append(identity.health_score)
+    assert (healed, identity.success_count) == ([93, 98, 100, 100], 4)
+
+
 def test_a_thousand_429s_never_strand_an_identity() -> None:
     identity, now = an_identity(), NOON
     for _ in range(1000):

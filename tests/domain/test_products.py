@@ -178,6 +178,13 @@ def test_a_document_of_before_brings_no_ended_listing_back(minute: int) -> None:
     assert product.status is ProductStatus.DELISTED
 
 
+def test_what_a_newer_list_no_longer_says_does_not_stand_in_from_an_older_one() -> None:
+    priced, unpriced = fetched(LIST, 0, 1), fetched(LIST, 2, 2)
+    assert applied([[priced]]).fields["normalPrice"] == 1_075_000
+    assert applied([[priced], [unpriced]]).fields.get("normalPrice") is None
+    assert known(applied([[priced], [unpriced]])) == known(applied([[unpriced], [priced]]))
+
+
 # ── versions and changes ──
 
 

@@ -87,6 +87,12 @@ async def test_a_connection_is_kept_for_the_next_request(tmp_path: Path, monkeyp
         writer.close()
 
 
+async def test_line_breaks_keep_no_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
+    async with door(tmp_path) as at, served(at.app, HOST, 0) as address:
+        assert (await asked(port_of(address), LIVE + b"\r\n")).startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize("line", [b"X-Long: %s\r\n" % (b"x" * HEAD_MAX), b"X-Many: x\r\n" * (HEAD_MAX // 7 + 1)])
 async def test_an_enormous_head_ends_the_connection(tmp_path: Path, line: bytes) -> None:
     async with door(tmp_path) as at, served(at.app, HOST, 0) as address:

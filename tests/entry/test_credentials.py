@@ -1,10 +1,8 @@
 """Credentials: a token alone on stdout, a key and its entry, refusals in one line."""
 
 import hashlib
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,20 +15,28 @@ from sellerwatch.settings import load, with_kept_keys
 SECRET = "a secret of the tests, thirty-two bytes and more"
 
 
-def sellerwatch(where: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment: Mapping[str, str] = {
-        name: value for name, value in os.environ.items() if not name.startswith("SELLERWATCH_")
-    } | {f"SELLERWATCH_{name}": value for name, value in settings.items()}
+@pytest.fixture(autouse=True)
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", "DATABASE_URL", "JWT_SECRET", "TOKEN_KEYS"):
+        monkeypatch.delenv(f"SELLERWATCH_{name}", raising=False)
+
+
+def sellerwatch(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "sellerwatch", *arguments],
-        cwd=where, env=dict(environment), capture_output=True, text=True, check=False, timeout=60,
+        cwd=where,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
         stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("role", ["admin", "viewer"])
-def test_a_token_is_alone_on_stdout_and_believed(tmp_path: Path, role: str) -> None:
-    done = sellerwatch(tmp_path, "token", "issue", "--role", role, JWT_SECRET=SECRET)
+def test_a_token_is_alone_on_stdout_and_believed(tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SELLERWATCH_JWT_SECRET", SECRET)
+    done = sellerwatch(tmp_path, "token", "issue", "--role", role)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("\n") == 1
     tokens = Tokens(load(overrides={"database_url": "sqlite://", "jwt_secret": SECRET}), ShiftedClock())
@@ -61,9 +67,16 @@ def test_without_a_secret_the_one_beside_the_database_signs(tmp_path: Path) -> N
     ],
 )  # fmt: skip
 def test_what_cannot_be_issued_is_said_on_stderr(
-    tmp_path: Path, arguments: list[str], settings: dict[str, str], code: int, said: str
+    tmp_path: Path,
+    arguments: list[str],
+    settings: dict[str, str],
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = sellerwatch(tmp_path, "token", "issue", *arguments, **settings)
+    for name, value in settings.items():
+        monkeypatch.setenv(f"SELLERWATCH_{name}", value)
+    done = sellerwatch(tmp_path, "token", "issue", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr

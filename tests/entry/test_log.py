@@ -52,7 +52,8 @@ def read(told: io.StringIO) -> list[dict[str, Any]]:
 def test_a_secret_is_hidden_wherever_it_stands(log_format: str, secret: str) -> None:
     with logs(settings_with(log_format=log_format), ShiftedClock()) as told:
         log = structlog.get_logger(bound=secret)
-        log.info(f"said {secret} loud", value=secret, inside=f"x={secret};", deep={"a": [secret, {"b": secret}]})
+        spoken = f"said {secret} loud"
+        log.info(spoken, value=secret, inside=f"x={secret};", deep={"a": [secret, {"b": secret}]})
         log.info("as a name", **{f"name {secret}": 1})
         log.info("as no text", odd=ValueError(secret), raw=secret.encode())
         logging.getLogger("library").warning("library says %s", secret)

@@ -155,10 +155,11 @@ class _Announcement:
             self.retry_count += 1
             self.status, self.next_attempt_at = OutboxStatus.WAITING, next_at
 
-    def wait(self, until: datetime) -> None:
-        """The receiver is known to be away: not an attempt."""
+    def wait(self, until: datetime, error: str | None = None) -> None:
+        """The receiver is known to be away: not an attempt. `error` when it was sent, and this came of it."""
         self._only({OutboxStatus.SENDING}, "wait")
         self.status, self.next_attempt_at = OutboxStatus.WAITING, until
+        self.error_message = error or self.error_message
 
     def again(self, at: datetime) -> None:
         """By an operator's word."""
@@ -195,6 +196,11 @@ class ProductEvent(_Announcement):
     product_id: str
     event_type: EventType
     version: int
+
+    @property
+    def is_untried(self) -> bool:
+        """Nobody can have received it: not refused, not interrupted, not answered in any way."""
+        return self.retry_count == 0 and self.error_message is None
 
     def supersede(self, older: "ProductEvent", at: datetime) -> None:
         """Take the place of an older row that was never sent: its changes are told with ours."""

@@ -8,6 +8,7 @@ it ends, and says so when something is missing or stands still. The operator's o
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from sellerwatch.adapters.clock import SystemClock
-from sellerwatch.domain.errors import Conflict, Invalid, Trouble
+from sellerwatch.domain.errors import Conflict, Invalid, SellerwatchError, Trouble
 from sellerwatch.domain.outbox import OutboxStatus
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.entry import log
@@ -40,6 +41,7 @@ STILL_SECONDS: Final = 60.0
 PAGE_SIZE: Final = 500
 DATABASE: Final = "sellerwatch.db"
 LOG: Final = "sellerwatch.log"
+LOG_LINES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,12 @@ async def demo(sellers: int, products: int, keep: Path | None, stage: Stage, see
             stage.open(conditions.shops, beside.address, folder / DATABASE if keep else None)
             work = await doors.enter_async_context(running(house, asyncio.Event()))
             player = _Player(house, beside.sandbox, stage, work)
-            checks = await player.play()
+            try:
+                checks = await player.play()
+            except SellerwatchError:
+                told.flush()
+                _tell_end_of(folder / LOG, stage)
+                raise
         requests = sum(beside.sandbox.market.counts.values())
         shown = Shown(tuple(checks), requests, clock.monotonic() - began)
         stage.close(shown.checks, shown.requests, shown.seconds)
@@ -96,9 +103,8 @@ def conditions_of(sellers: int, products: int, seed: int) -> Conditions:
     return Conditions(seed=seed, shops=dict.fromkeys(names, products), hourly_limit=HOURLY_LIMIT, secret=new_secret())
 
 
-def settings_of(folder: Path, beside: object) -> Settings:
+def settings_of(folder: Path, neighbours: Mapping[str, object]) -> Settings:
     """Nothing of the operator's own: no other database, queue or neighbour is touched."""
-    neighbours = dict(beside) if isinstance(beside, dict) else {}
     return load(
         overrides={
             "database_url": f"sqlite:///{(folder / DATABASE).absolute()}",
@@ -208,6 +214,12 @@ def _what_waits(overview: Overview) -> str:
         *(f"{alert.name}: {alert.text}" for alert in overview.alerts),
     ]
     return ", ".join(parts)
+
+
+def _tell_end_of(file: Path, stage: Stage) -> None:
+    """What was logged last, before it is gone with its folder."""
+    for line in file.read_text(encoding="utf-8").splitlines()[-LOG_LINES:]:
+        stage.say(f"  log: {line}")
 
 
 def _kept(folder: Path) -> Path:

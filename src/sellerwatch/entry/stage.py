@@ -101,7 +101,13 @@ class Stage:
         for row in scene.executions:
             done = row.completed_tasks + row.failed_tasks
             # Until its first list page is read nobody knows how much there is to do.
-            bar = ProgressBar(total=max(1, row.total_tasks), completed=done, width=BAR_WIDTH)
+            bar = ProgressBar(
+                total=max(1, row.total_tasks),
+                completed=done,
+                width=BAR_WIDTH,
+                complete_style="cyan",
+                finished_style="green",
+            )
             bars.add_row(
                 Text(row.seller_id), bar, Text(f"{done}/{row.total_tasks} tasks"), Text(row.status.value, "dim")
             )

@@ -9,11 +9,11 @@ crash in its middle leaves everything as it was.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sellerwatch.domain.changes import Change
-from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.documents import Document, DocumentKind
 from sellerwatch.domain.errors import Trouble
 from sellerwatch.domain.outbox import ProductEvent, backoff
 from sellerwatch.domain.products import Fetched, Product, announce
@@ -96,7 +96,7 @@ class Absorb:
                 continue
             batch.drift += [(raw.kind, name, "missing", str(raw.item_no)) for name in document.missing]
             batch.drift += [(raw.kind, name, "unknown", str(raw.item_no)) for name in document.unknown]
-            readable.append((raw, Fetched(document, raw.raw_hash, raw.crawled_at)))
+            readable.append((raw, Fetched(_spelled(document, raw.seller_id), raw.raw_hash, raw.crawled_at)))
         if not readable:
             return
         item_no, seller_id = raws[0].item_no, raws[0].seller_id
@@ -120,6 +120,13 @@ class Absorb:
             return False
         owners = [f.document.seller_id for _, f in readable if f.document.seller_id]
         return any(owner.casefold() != seller_id.casefold() for owner in owners)
+
+
+def _spelled(document: Document, seller_id: str) -> Document:
+    """Sellers are told apart without regard to case; ours is spelled as it was registered."""
+    if document.seller_id and document.seller_id.casefold() == seller_id.casefold():
+        return replace(document, seller_id=seller_id)
+    return document
 
 
 def _observations(raws: Sequence[Raw]) -> list[list[Raw]]:

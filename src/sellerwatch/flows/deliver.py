@@ -70,13 +70,11 @@ class Deliver:
         heads, others = [], []
         for rows in unit.events.claim(claim, count):
             head, *rest = rows
-            if head.retry_count == 0:
-                untried = [row for row in rest if row.retry_count == 0]
-                for newer in untried:
-                    newer.supersede(head, claim.at)
-                    others.append(head)
-                    head = newer
-                rest = [row for row in rest if row not in untried]
+            while rest and head.is_untried and rest[0].is_untried:
+                newer = rest.pop(0)
+                newer.supersede(head, claim.at)
+                others.append(head)
+                head = newer
             heads.append(head)
             for row in rest:
                 row.wait(row.next_attempt_at or claim.at)
@@ -118,11 +116,11 @@ class Deliver:
                 row.completed(at)
                 continue
             pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
-            if receipt is None or (is_away and _is_away(receipt)):
-                row.wait(max(breaker.retry_at() or at, at + pause))
+            error = None if receipt is None else receipt.error or f"HTTP {receipt.status}"
+            if receipt is None or error is None or (is_away and _is_away(receipt)):
+                row.wait(max(breaker.retry_at() or at, at + pause), error)
                 continue
             pause = max(pause, receipt.retry_after or timedelta(0))
-            error = receipt.error or f"HTTP {receipt.status}"
             row.failed(error, self.retries_max, at + pause, is_final=receipt.status in FINAL)
 
     def _write(

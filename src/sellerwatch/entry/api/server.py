@@ -64,6 +64,11 @@ class Impatient(HttpToolsProtocol):
         self._rest()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        # Also what begins no request, a line break say: it ends uvicorn's own wait for the next one.
+        self._hurry()
+        super().data_received(data)
+
     def on_message_begin(self) -> None:
         self._head = 0
         self._hurry()

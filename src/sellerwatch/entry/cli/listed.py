@@ -16,7 +16,9 @@ class Listed(NamedTuple):
 
 
 LISTED = (
-    Listed("demo", "run", "Show all of it at work against the sandbox, and account for what was found.", is_group=False),
+    Listed(
+        "demo", "run", "Show all of it at work against the sandbox, and account for what was found.", is_group=False
+    ),
     Listed("up", "run", "Run the whole system in one process.", is_group=False),
     Listed("api", "run", "Run the API alone; any number of processes.", is_group=False),
     Listed("worker", "run", "Run a worker alone; any number of processes.", is_group=False),

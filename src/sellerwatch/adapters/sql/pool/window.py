@@ -114,6 +114,8 @@ class Ceiling:
     def take_out(self, connection: Connection, uses: int, moments: list[int]) -> int:
         """Leases of these moments were given back; how many remain in all. Leases of one moment are alike."""
         steps = _SITE_ALL.rows(connection)
+        if not steps:
+            return uses
         sizes = [
             after - before for (before, _), after in zip(steps, [*(step[0] for step in steps[1:]), uses], strict=True)
         ]

@@ -38,6 +38,7 @@ _COLUMNS = (
 )
 _CHANGING = ("payload", "event_type", "status", "retry_count", "next_attempt_at", "error_message", "sent_at")
 _whole = select(*(_O[name] for name in _COLUMNS))
+INTERRUPTED = "interrupted while it was sent"
 _unclaimed = {"claimed_by": None, "claimed_until": None}
 _other = product_outbox.alias("other")
 _same = _other.c.product_id == _O.product_id
@@ -96,7 +97,10 @@ _ZOMBIES = Prepared(
 )
 _FREE = PreparedIn(
     lambda ids: (
-        update(product_outbox).where(_O.id.in_(ids), _O.status == _SENDING).values({"status": _WAITING} | _unclaimed)
+        update(product_outbox)
+        .where(_O.id.in_(ids), _O.status == _SENDING)
+        # It may have arrived: from now on it is not one that was never tried.
+        .values({"status": _WAITING, "error_message": func.coalesce(_O.error_message, said(INTERRUPTED))} | _unclaimed)
     )
 )
 _LOCK = PreparedIn(lambda ids: _whole.where(_O.outbox_id.in_(ids)).with_for_update())

@@ -1,0 +1,105 @@
+"""The diagnosis: each illness by its name, with what to do, and none hides another."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from doors import Door, door
+from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.entry.diagnosis import Finding, State, diagnose
+from sellerwatch.entry.pretend import pretended
+from sellerwatch.sandbox.conditions import Conditions
+from sellerwatch.sandbox.faults import Fault
+
+SECRET = "whsec_" + "A" * 32
+
+
+async def found(at: Door, *, is_online: bool = False) -> dict[str, Finding]:
+    return {finding.part: finding for finding in await diagnose(at.house, is_online=is_online)}
+
+
+async def test_a_new_house_is_well_and_told_what_it_still_needs(tmp_path: Path) -> None:
+    async with door(tmp_path) as at:
+        findings = await found(at)
+    assert State.WRONG not in {finding.state for finding in findings.values()}
+    assert "WAL" in findings["database"].said
+    assert "100 of 100" in findings["pool"].said
+    assert "sellerwatch up" in findings["processes"].advice
+    assert "PRODUCT_SERVER_URL" in findings["product server"].advice
+    assert "MARKETPLACE_URL" in findings["marketplace"].advice
+
+
+async def test_a_database_that_is_behind_is_said_first_and_alone(tmp_path: Path) -> None:
+    async with door(tmp_path) as at:
+        at.house.database.engine.dispose()
+        (tmp_path / "house.db").unlink()
+        findings = await found(at)
+    assert list(findings) == ["database"]
+    assert findings["database"].state is State.WRONG
+    assert "db upgrade" in findings["database"].said
+
+
+async def test_a_product_server_that_nobody_answers_at_is_wrong(tmp_path: Path) -> None:
+    address = {"product_server_url": "http://127.0.0.1:9/products", "product_server_secret": SECRET}
+    async with door(tmp_path, **address) as at:
+        finding = (await found(at))["product server"]
+    assert finding.state is State.WRONG
+    assert "127.0.0.1:9" in finding.said
+    assert SECRET not in finding.said
+
+
+async def test_open_alerts_and_dead_letters_are_told(tmp_path: Path) -> None:
+    async with door(tmp_path) as at:
+        now = at.clock.now()
+        await at.house.store.transact(
+            lambda unit: unit.chores.raise_alert("delivery_failed", "critical", "3 changes not taken", {}, now)
+        )
+        finding = (await found(at))["alert"]
+    assert (finding.state, finding.said) == (State.WRONG, "delivery_failed: 3 changes not taken")
+
+
+async def test_a_clock_that_is_behind_the_others_is_wrong(tmp_path: Path) -> None:
+    async with door(tmp_path) as at:
+        ahead = at.clock.now() + timedelta(seconds=20)
+        await at.house.store.transact(lambda unit: unit.chores.show_life("x", "worker", "h", 1, "0", ahead))
+        findings = await found(at)
+    assert findings["clock"].state is State.WRONG
+    assert "NTP" in findings["clock"].advice
+
+
+async def test_all_identities_blocked_is_wrong(tmp_path: Path) -> None:
+    async with door(tmp_path) as at:
+        await at.house.identities.load()
+        for identity in await at.house.store.read(lambda unit: unit.identities.all()):
+            await at.house.pool.block(identity.agent_id)
+        finding = (await found(at))["pool"]
+    assert finding.state is State.WRONG
+    assert "agents" in finding.advice
+
+
+@pytest.mark.parametrize("has_seller", [False, True])
+async def test_online_the_marketplace_is_asked_on_a_lease(tmp_path: Path, has_seller: bool) -> None:
+    async with (
+        pretended(Conditions(shops={"atelier": 3}, secret=SECRET), SystemClock()) as beside,
+        door(tmp_path, **beside.settings) as at,
+    ):
+        if has_seller:
+            await at.house.sellers.register("atelier", "A")
+        findings = await found(at, is_online=True)
+        assert findings["marketplace"].state is State.GOOD
+        assert findings["product server"].state is State.GOOD
+        assert sum(beside.sandbox.market.counts.values()) == (2 if has_seller else 1)
+        figures = await at.house.pool.figures()
+        assert figures.remaining_requests == 100 * 80 - (2 if has_seller else 1)
+        assert figures.leased == 0
+
+
+async def test_online_a_marketplace_that_answers_nonsense_is_wrong(tmp_path: Path) -> None:
+    async with (
+        pretended(Conditions(shops={"atelier": 3}, secret=SECRET), SystemClock()) as beside,
+        door(tmp_path, **beside.settings) as at,
+    ):
+        await at.house.sellers.register("atelier", "A")
+        beside.sandbox.stage("MINI_SHOP", Fault(name="html"), times=10)
+        assert (await found(at, is_online=True))["marketplace"].state is State.WRONG
