@@ -10,14 +10,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from sellerwatch.adapters.alerts import WebhookAlerts
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.marketplace.client import Client
 from sellerwatch.adapters.marketplace.parse import Parse
-from sellerwatch.adapters.marketplace.transport import AiohttpTransport
+from sellerwatch.adapters.marketplace.transport import HttpTransport
 from sellerwatch.adapters.product_server import HttpProductServer
 from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql import schema
@@ -48,6 +50,7 @@ from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.reports import Reports
 from sellerwatch.ports.store import Store
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.wire import Dial
 from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking, Patience
 from sellerwatch.steps.settling import Rules, Settling
@@ -95,7 +98,8 @@ class House:
     identities: Identities
     repair: Repair
     outside: Outside | None
-    transport: Transport
+    transport: Transport | None
+    """None without the marketplace's address."""
     alerts: WebhookAlerts
     product_server: ProductServer | None
     poll_seconds: float
@@ -161,9 +165,11 @@ def build(
     )
     vault = Vault(settings.token_ring, chance.token_bytes)
     reader = Parse()
-    transport = transport or AiohttpTransport(allow_plain_http=settings.allow_plain_http)
-    alerts = _alerts(settings)
-    product_server = product_server or _product_server(settings, clock)
+    dial = partial(Http1, allow_plain_http=settings.allow_plain_http)
+    if transport is None and settings.marketplace_url is not None:
+        transport = HttpTransport(settings.marketplace_url, dial)
+    alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
+    product_server = product_server or _product_server(settings, clock, dial)
     poll_seconds = _ALONE_POLL if is_alone else _POLL
     outside = _outside(settings, owner, clock, chance, bell, store, pool, queue, vault, reader, transport, poll_seconds)
     announce = Announce(
@@ -234,10 +240,10 @@ def _outside(
     queue: Queue,
     vault: Vault,
     reader: Reader,
-    transport: Transport,
+    transport: Transport | None,
     poll_seconds: float,
 ) -> Outside | None:
-    if settings.marketplace_url is None:
+    if settings.marketplace_url is None or transport is None:
         return None
     addresses = Addresses(settings.marketplace_url, settings.mini_shop_path)
     marketplace = Client(
@@ -331,17 +337,14 @@ def _heal_rules(settings: Settings) -> HealRules:
     )
 
 
-def _alerts(settings: Settings) -> WebhookAlerts:
-    return WebhookAlerts(settings.alert_webhook_url, allow_plain_http=settings.allow_plain_http)
-
-
-def _product_server(settings: Settings, clock: Clock) -> ProductServer | None:
+def _product_server(settings: Settings, clock: Clock, dial: Dial) -> ProductServer | None:
     if settings.product_server_url is None or settings.product_server_secret is None:
         return None
     return HttpProductServer(
         settings.product_server_url,
         settings.product_server_secret.get_secret_value(),
         clock,
+        dial,
         allow_plain_http=settings.allow_plain_http,
     )
 

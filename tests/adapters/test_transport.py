@@ -6,14 +6,17 @@ import ssl
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 
 from sellerwatch.adapters.chance import SeededChance
+from sellerwatch.adapters.http1.origin import checked_tls
+from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.marketplace.inflate import SMALL_BYTES, inflate
-from sellerwatch.adapters.marketplace.transport import AiohttpTransport, _checked_tls
+from sellerwatch.adapters.marketplace.transport import HttpTransport
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.ports.marketplace import NoAnswerWhy, NoReply, RawReply
+from sellerwatch.ports.wire import NoAnswerWhy, NoReply, RawReply
 
 MB = 1 << 20
 
@@ -65,8 +68,8 @@ async def wire() -> AsyncIterator[Wire]:
 
 
 @pytest.fixture
-async def transport() -> AsyncIterator[AiohttpTransport]:
-    transport = AiohttpTransport()
+async def transport(wire) -> AsyncIterator[HttpTransport]:
+    transport = HttpTransport(wire.url, Http1)
     yield transport
     await transport.close()
 
@@ -100,14 +103,14 @@ async def test_it_sends_the_headers_it_is_given_and_no_other(wire, transport):
 
 async def test_headers_come_in_lower_case_and_repeated(wire, transport):
     wire.script = lambda _: [answer(b"", b"Set-Cookie: a=1", b"SET-COOKIE: b=2")]
-    reply = await send(transport, wire.url)
+    reply = await send(transport, f"{wire.url}/")
     assert [value for name, value in reply.headers if name == "set-cookie"] == ["a=1", "b=2"]
 
 
 async def test_connections_are_kept_and_cookies_are_not(wire, transport):
     wire.script = lambda _: [answer(b"", b"Set-Cookie: a=1; Path=/")]
     for _ in range(3):
-        await send(transport, wire.url)
+        await send(transport, f"{wire.url}/")
     assert wire.connections == 1
     assert not any(b"ookie" in request for request in wire.requests)
 
@@ -115,27 +118,38 @@ async def test_connections_are_kept_and_cookies_are_not(wire, transport):
 @pytest.mark.parametrize("status", [b"301 Moved", b"302 Found", b"303 See", b"307 Temporary", b"308 Permanent"])
 async def test_no_redirect_is_followed(wire, transport, status):
     wire.script = lambda _: [answer(b"", b"Location: /elsewhere", status=status)]
-    reply = await send(transport, wire.url)
+    reply = await send(transport, f"{wire.url}/")
     assert reply.status == int(status[:3])
     assert ("location", "/elsewhere") in reply.headers
     assert len(wire.requests) == 1
 
 
+@pytest.mark.parametrize("after", ["", "x", ".evil.test/", "@evil.test/", ":80/", "/../../", "1/"])
+async def test_only_urls_of_its_origin_are_asked_for(wire, transport, after):
+    if after.startswith("/"):
+        assert (await send(transport, wire.url + after)).status == 200
+        return
+    with pytest.raises(Invalid):
+        await send(transport, wire.url + after)
+    assert wire.requests == []
+
+
 async def test_no_proxy_is_taken_from_the_environment(wire, transport, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    assert (await send(transport, wire.url)).status == 200
+    assert (await send(transport, f"{wire.url}/")).status == 200
 
 
 async def test_a_request_is_never_sent_twice(wire, transport):
-    # The second request comes over a kept connection that is then closed: aiohttp would ask again.
+    # The second request comes over a kept connection that is then closed: a client could think it lost and ask again.
     wire.script = lambda number: [answer(b"ok")] if number == 1 else [None]
-    await send(transport, wire.url)
-    assert (await failure(transport, wire.url)).why is NoAnswerWhy.CONNECTION
+    await send(transport, f"{wire.url}/")
+    assert (await failure(transport, f"{wire.url}/")).why is NoAnswerWhy.CONNECTION
     assert len(wire.requests) == 2
 
 
-async def test_nobody_there_is_no_connection(wire, transport):
+async def test_nobody_there_is_no_connection():
+    transport = HttpTransport("http://127.0.0.1:1", Http1)
     assert (await failure(transport, "http://127.0.0.1:1/")).why is NoAnswerWhy.CONNECTION
 
 
@@ -152,7 +166,7 @@ async def test_nobody_there_is_no_connection(wire, transport):
 async def test_the_total_time_holds_for_slow_heads_and_slow_bodies(wire, transport, script):
     wire.script = lambda _: [*script, 30.0]
     started = asyncio.get_running_loop().time()
-    assert (await failure(transport, wire.url, total=0.1)).why is NoAnswerWhy.TIMEOUT
+    assert (await failure(transport, f"{wire.url}/", total=0.1)).why is NoAnswerWhy.TIMEOUT
     assert asyncio.get_running_loop().time() - started < 1
 
 
@@ -172,7 +186,7 @@ async def test_the_total_time_holds_for_slow_heads_and_slow_bodies(wire, transpo
 )
 async def test_what_is_no_http_or_is_cut_off_is_no_answer(wire, transport, script):
     wire.script = lambda _: script
-    assert (await failure(transport, wire.url)).why is NoAnswerWhy.CONNECTION
+    assert (await failure(transport, f"{wire.url}/")).why is NoAnswerWhy.CONNECTION
 
 
 @pytest.mark.parametrize(
@@ -187,12 +201,12 @@ async def test_what_is_no_http_or_is_cut_off_is_no_answer(wire, transport, scrip
 )
 async def test_a_body_of_more_bytes_than_allowed_is_too_large(wire, transport, reply):
     wire.script = lambda _: [reply, None]
-    assert (await failure(transport, wire.url, max_bytes=99)).why is NoAnswerWhy.TOO_LARGE
+    assert (await failure(transport, f"{wire.url}/", max_bytes=99)).why is NoAnswerWhy.TOO_LARGE
 
 
 async def test_a_body_of_as_many_bytes_as_allowed_is_not(wire, transport):
     wire.script = lambda _: [answer(b"x" * 99)]
-    assert len((await send(transport, wire.url, max_bytes=99)).body) == 99
+    assert len((await send(transport, f"{wire.url}/", max_bytes=99)).body) == 99
 
 
 @pytest.mark.parametrize(
@@ -208,25 +222,24 @@ async def test_a_body_of_as_many_bytes_as_allowed_is_not(wire, transport):
 )
 async def test_a_refusal_is_told_even_when_its_body_cannot_be_had(wire, transport, reply):
     wire.script = lambda _: reply
-    answered = await send(transport, wire.url, total=0.1)
+    answered = await send(transport, f"{wire.url}/", total=0.1)
     assert (answered.status, answered.body) == (429, b"")
 
 
 async def test_plain_http_goes_to_this_machine_only_unless_declared(wire):
-    transport, declared = AiohttpTransport(), AiohttpTransport(allow_plain_http=True)
     # This machine by another name: not loopback by its spelling, and nobody is asked.
-    elsewhere = f"http://0.0.0.0:{wire.port}/"
+    elsewhere = f"http://0.0.0.0:{wire.port}"
     hosts = ("m.example.com", "10.0.0.1", "localhost.example.com", "127.0.0.1.example.com", "0x7f.1", "2130706433")
-    for url in (elsewhere, *(f"http://{host}/" for host in hosts)):
+    for origin in (elsewhere, *(f"http://{host}" for host in hosts)):
         with pytest.raises(Invalid):
-            await send(transport, url)
-    assert wire.requests == []
-    assert (await send(declared, elsewhere)).status == 200
+            HttpTransport(origin, Http1)
+    declared = HttpTransport(elsewhere, partial(Http1, allow_plain_http=True))
+    assert (await send(declared, f"{elsewhere}/")).status == 200
     await declared.close()
 
 
 def test_tls_is_at_least_1_2_and_certificates_are_checked():
-    context = _checked_tls()
+    context = checked_tls()
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname

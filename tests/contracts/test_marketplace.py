@@ -8,14 +8,16 @@ import pytest
 from aiohttp import web
 
 from sellerwatch.adapters.chance import SeededChance
+from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.marketplace.client import Client
-from sellerwatch.adapters.marketplace.transport import AiohttpTransport
+from sellerwatch.adapters.marketplace.transport import HttpTransport
 from sellerwatch.adapters.vault import Vault
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Invalid, Unreadable
 from sellerwatch.domain.identities import SealedToken
-from sellerwatch.ports.marketplace import Answer, NoAnswer, NoAnswerWhy, NoReply, RawReply
+from sellerwatch.ports.marketplace import Answer, NoAnswer
 from sellerwatch.ports.pool import Lease
+from sellerwatch.ports.wire import NoAnswerWhy, NoReply, RawReply
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 AGENT = 7
@@ -93,7 +95,7 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def client(site, vault, clock) -> AsyncIterator[Client]:
-    transport = AiohttpTransport()
+    transport = HttpTransport(site.origin, Http1)
     yield Client(transport, vault, Addresses(site.origin), clock)
     await transport.close()
 

@@ -5,11 +5,13 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 
+from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.product_server import HttpProductServer, secret_bytes, signed
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.ports.outside import Receipt
@@ -64,7 +66,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def server(receiver) -> AsyncIterator[HttpProductServer]:
-    server = HttpProductServer(receiver.url, SECRET, Still())
+    server = HttpProductServer(receiver.url, SECRET, Still(), Http1)
     yield server
     await server.close()
 
@@ -163,7 +165,7 @@ async def test_of_a_long_answer_at_most_64_kb_are_read(server, receiver):
 
 
 async def test_nobody_there_is_a_receipt_and_never_an_error(receiver):
-    server = HttpProductServer("http://127.0.0.1:1/", SECRET, Still())
+    server = HttpProductServer("http://127.0.0.1:1/", SECRET, Still(), Http1)
     receipt = await server.deliver(ID, EVENT, NOW)
     assert receipt.status is None
     assert "not reached" in receipt.error
@@ -191,7 +193,9 @@ async def test_a_server_that_does_not_finish_is_a_receipt_after_the_time_allowed
 
     listening = await asyncio.start_server(stall, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    server = HttpProductServer(f"http://127.0.0.1:{port}/", SECRET, Still(), connect_timeout=0.05, read_timeout=0.05)
+    server = HttpProductServer(
+        f"http://127.0.0.1:{port}/", SECRET, Still(), Http1, connect_timeout=0.05, read_timeout=0.05
+    )
     receipt = await server.deliver(ID, EVENT, NOW)
     assert (receipt.status, receipt.error) == (status, None if status else "no answer within 0.1 s")
     over.set()
@@ -214,7 +218,7 @@ async def test_a_server_that_does_not_finish_is_a_receipt_after_the_time_allowed
 )
 def test_a_bad_secret_is_refused_and_not_shown(secret):
     with pytest.raises(Invalid) as caught:
-        HttpProductServer("https://products.test/", secret, Still())
+        HttpProductServer("https://products.test/", secret, Still(), Http1)
     assert "PRODUCT_SERVER_SECRET" in str(caught.value)
     assert len(secret) < 8 or secret not in str(caught.value)
 
@@ -237,17 +241,18 @@ def test_a_bad_secret_is_refused_and_not_shown(secret):
 )
 def test_a_bad_address_is_refused(url):
     with pytest.raises(Invalid) as caught:
-        HttpProductServer(url, SECRET, Still())
+        HttpProductServer(url, SECRET, Still(), Http1)
     assert "PRODUCT_SERVER_URL" in str(caught.value)
     assert "canary" not in str(caught.value)
 
 
 def test_plain_http_goes_to_this_machine_or_where_it_is_declared():
     for url in ("http://127.0.0.1:9/", "http://localhost/", "http://[::1]/x", "https://products.test/"):
-        HttpProductServer(url, SECRET, Still())
-    HttpProductServer("http://products.test/", SECRET, Still(), allow_plain_http=True)
+        HttpProductServer(url, SECRET, Still(), Http1)
+    dial = partial(Http1, allow_plain_http=True)
+    HttpProductServer("http://products.test/", SECRET, Still(), dial, allow_plain_http=True)
 
 
 def test_no_repr_shows_the_secret():
-    server = HttpProductServer("https://products.test/", SECRET, Still())
+    server = HttpProductServer("https://products.test/", SECRET, Still(), Http1)
     assert SECRET[6:] not in repr(server)

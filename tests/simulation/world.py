@@ -8,9 +8,9 @@ import orjson
 
 from sellerwatch.adapters.product_server import secret_bytes, signed
 from sellerwatch.domain.wire import retry_after
-from sellerwatch.ports.marketplace import NoAnswerWhy, NoReply, RawReply
 from sellerwatch.ports.outside import Receipt
 from sellerwatch.ports.time import Clock
+from sellerwatch.ports.wire import NoAnswerWhy, NoReply, RawReply
 from sellerwatch.sandbox.sandbox import Sandbox
 
 ORIGIN = "http://127.0.0.1:9"

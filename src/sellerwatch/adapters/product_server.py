@@ -14,88 +14,71 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-import aiohttp
 import orjson
 
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.domain.wire import checked_neighbour, retry_after
+from sellerwatch.domain.wire import checked_neighbour, divided, retry_after
 from sellerwatch.ports.outside import Receipt
 from sellerwatch.ports.time import Clock
+from sellerwatch.ports.wire import Dial, NoAnswerWhy, NoReply, RawReply
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how every secret begins
 SECRET_BYTES_MIN: Final = 24
 RESPONSE_BYTES: Final = 64 << 10
 TRACEPARENT: Final = "traceparent"
+_ALWAYS: Final = {"User-Agent": "sellerwatch", "Accept-Encoding": "identity", "Content-Type": "application/json"}
 
 
 class HttpProductServer:
-    """ports.outside.ProductServer over a pool of kept connections."""
+    """ports.outside.ProductServer over a wire to its origin."""
 
     def __init__(
         self,
         url: str,
         secret: str,
         clock: Clock,
+        dial: Dial,
         *,
         connect_timeout: float = 3.0,
         read_timeout: float = 5.0,
         allow_plain_http: bool = False,
     ) -> None:
-        self._url = checked_neighbour("PRODUCT_SERVER_URL", url, allow_plain_http=allow_plain_http)
+        origin, self._target = divided(checked_neighbour("PRODUCT_SERVER_URL", url, allow_plain_http=allow_plain_http))
         self._key = secret_bytes(secret)
         self._clock = clock
-        self._timeout = aiohttp.ClientTimeout(
-            total=connect_timeout + read_timeout, connect=connect_timeout, ceil_threshold=float("inf")
-        )
-        self._session: aiohttp.ClientSession | None = None
+        self._wire = dial(origin)
+        self._connect_timeout = connect_timeout
+        self._total_seconds = connect_timeout + read_timeout
 
     async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
         """One event. A `traceparent` in the payload goes as a header and not in the body."""
         body = orjson.dumps({name: value for name, value in payload.items() if name != TRACEPARENT})
-        headers = {
-            "Content-Type": "application/json",
-            "Idempotency-Key": event_id,
-            **signed(self._key, event_id, at, body),
-        }
+        headers = {**_ALWAYS, "Idempotency-Key": event_id, **signed(self._key, event_id, at, body)}
         if isinstance(trace := payload.get(TRACEPARENT), str):
             headers[TRACEPARENT] = trace
         try:
-            return await self._post(body, headers)
-        except TimeoutError:
-            return Receipt(None, error=f"no answer within {self._timeout.total:g} s")
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Receipt(None, error=f"not reached: {type(error).__name__}")
+            reply = await self._wire.send(
+                self._target,
+                headers,
+                body,
+                connect_timeout=self._connect_timeout,
+                total_seconds=self._total_seconds,
+                max_bytes=RESPONSE_BYTES,
+                # The status is what was asked for.
+                is_body_needed=False,
+            )
+        except NoReply as failure:
+            return Receipt(None, error=self._said(failure))
+        return Receipt(reply.status, retry_after(reply.header("retry-after"), self._clock.now()), _error(reply))
 
     async def close(self) -> None:
-        """Close the pool; a later delivery opens a new one."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """End every connection; a later delivery opens a new one."""
+        await self._wire.close()
 
-    async def _post(self, body: bytes, headers: Mapping[str, str]) -> Receipt:
-        request = self._opened().post(self._url, data=body, headers=headers, allow_redirects=False)
-        async with request as response:
-            answer = Receipt(
-                response.status, retry_after(response.headers.get("Retry-After"), self._clock.now()), _error(response)
-            )
-            try:
-                await _drain(response)
-            except (aiohttp.ClientError, TimeoutError, OSError):
-                # The status is what was asked for; only the connection is of no more use.
-                response.close()
-            return answer
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=self._timeout,
-                auto_decompress=False,
-                trust_env=False,
-                headers={"User-Agent": "sellerwatch", "Accept-Encoding": "identity"},
-            )
-        return self._session
+    def _said(self, failure: NoReply) -> str:
+        if failure.why is NoAnswerWhy.TIMEOUT:
+            return f"no answer within {self._total_seconds:g} s"
+        return f"not reached: {failure.detail}"
 
 
 def secret_bytes(secret: str) -> bytes:
@@ -120,15 +103,5 @@ def signed(key: bytes, event_id: str, at: datetime, body: bytes) -> dict[str, st
     }
 
 
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """To the end, so that the connection can be kept; or, when there is no end in sight, away with it."""
-    size = 0
-    async for piece in response.content.iter_any():
-        size += len(piece)
-        if size > RESPONSE_BYTES:
-            response.close()
-            return
-
-
-def _error(response: aiohttp.ClientResponse) -> str | None:
-    return None if 200 <= response.status < 300 else f"answered {response.status}"
+def _error(reply: RawReply) -> str | None:
+    return None if 200 <= reply.status < 300 else f"answered {reply.status}"

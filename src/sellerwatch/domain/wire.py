@@ -54,6 +54,13 @@ def checked_neighbour(field: str, url: str, *, allow_plain_http: bool = False) -
     return url
 
 
+def divided(url: str) -> tuple[str, str]:
+    """A checked url's origin, and what is asked for there: path and query. A fragment stays at home."""
+    parts = urlsplit(url)
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{parts.netloc}", f"{parts.path or '/'}{query}"
+
+
 def _host(url: str) -> str | None:
     if not _URL.fullmatch(url):
         return None

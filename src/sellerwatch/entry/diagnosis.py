@@ -186,25 +186,29 @@ async def _marketplace_online(house: House) -> Findings:
     reached = await _reached(house, "marketplace", outside.addresses.origin)
     if reached.state is State.WRONG:
         return [reached]
-    sellers = await house.reports.sellers(size=1)
+    grant = await house.pool.lease(1)
+    if not grant.leases:
+        return [
+            Finding("marketplace", State.WRONG, f"no identity is free: {grant.why}", "see `sellerwatch agents status`")
+        ]
+    lease = grant.leases[0]
+    sellers = (await house.reports.sellers(size=1)).rows
     usages: list[Usage] = []
-    error: str | None = None
-    if sellers.rows:
-        url = outside.addresses.mini_shop(sellers.rows[0].seller_id, 0, 1)
-        asked = await house.clock.within(ASK_SECONDS, outside.asking.ask(TaskKind.MINI_SHOP, url))
+    is_list = bool(sellers) and lease.token is not None
+    if is_list:
+        url = outside.addresses.mini_shop(sellers[0].seller_id, 0, 1)
+        asking = outside.asking.ask(TaskKind.MINI_SHOP, url, lease=lease)
+        asked = await house.clock.within(ASK_SECONDS, asking)
         usages, error = asked.usages, asked.error
-        if asked.answer is not None and asked.blame is None:
+        if asked.answer is not None and error is None:
             house.reader.listing(TaskKind.MINI_SHOP, asked.answer.body)
     else:
-        grant = await house.pool.lease(1)
-        if not grant.leases:
-            return [Finding("marketplace", State.WRONG, f"no identity is free: {grant.why}")]
-        usage, _ = await outside.asking.issue(grant.leases[0])
+        usage, _ = await outside.asking.issue(lease)
         usages, error = [usage], usage.error_message
     await house.store.transact(lambda unit: unit.chores.log_usage(usages))
     if error:
         return [Finding("marketplace", State.WRONG, error, "look at the address, and at `sellerwatch agents status`")]
-    what = "its list was read" if sellers.rows else "it gave a token"
+    what = "its list was read" if is_list else "it gave a token"
     return [Finding("marketplace", State.GOOD, f"{outside.addresses.origin} answers: {what}")]
 
 

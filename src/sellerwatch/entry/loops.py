@@ -25,6 +25,8 @@ class Loop:
     bell: str = ""
     """By which name it is woken; none: only its time wakes it."""
     idle_ceiling: float = 0.0
+    gather_seconds: float = 0.0
+    """Woken, it lets so much time go by: what comes meanwhile is worked on together."""
 
     @property
     def wake(self) -> str:
@@ -63,5 +65,6 @@ async def _keep(loop: Loop, clock: Clock, bell: Bell, stop: asyncio.Event) -> No
             await clock.sleep(0)
         elif await bell.wait(loop.wake, idle_seconds):
             idle_seconds = loop.idle_seconds
+            await clock.sleep(loop.gather_seconds)
         else:
             idle_seconds = min(idle_seconds * 2, max(loop.idle_ceiling, loop.idle_seconds))

@@ -35,6 +35,8 @@ Say = Callable[[str], None]
 API: Final = "api"
 SANDBOX_PORT: Final = 8090
 SPARE_SECONDS: Final = 3.0
+ANSWER_SECONDS: Final = 5.0
+"""What the API is answering when all else has stopped may take so long."""
 SECRET_BYTES: Final = 32
 
 
@@ -71,7 +73,9 @@ async def run(plan: Plan, settings_with: Callable[[Mapping[str, object]], Settin
         await prepared(house)
         lines = _lines(plan, house, beside)
         if API in plan.roles:
-            server = served(api(house), plan.host, plan.port, shutdown_seconds=settings.shutdown_seconds)
+            server = served(
+                api(house), plan.host, plan.port, shutdown_seconds=min(ANSWER_SECONDS, settings.shutdown_seconds)
+            )
             lines = {"api": f"{await stack.enter_async_context(server)}  (/docs, /actuator/health)", **lines}
         _tell(say, lines, settings)
         await _work(house, plan, stop)

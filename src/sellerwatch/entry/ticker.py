@@ -17,19 +17,21 @@ from sellerwatch.wiring import House, Outside
 DUE_AT_ONCE = 5
 """Executions begun in one look at the schedule: many due at once are spread over the looks."""
 _LIFE_SECONDS = 5.0
+_GATHER_SECONDS = 0.25
+"""Documents and changes come one by one and are cheap by the hundred."""
 
 
 def ticker_loops(house: House) -> list[Loop]:
     """Trigger, relay, absorb, deliver, announce, and every sweep."""
     loops = [
         Loop("due", partial(house.trigger.open_due, DUE_AT_ONCE), 5.0, "due", 60.0),
-        Loop("absorb", partial(_absorb, house), 1.0, "absorb", 30.0),
+        Loop("absorb", partial(_absorb, house), 1.0, "absorb", 30.0, _GATHER_SECONDS),
         Loop("delist", partial(_delist, house), 1.0, "delist", 60.0),
         Loop("announce", house.announce.run, 1.0, "announce", 30.0),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", 60.0),
     ]
     if house.deliver:
-        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval, "deliver"))
+        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval, "deliver", 0.0, _GATHER_SECONDS))
     if house.outside:
         loops += [
             Loop("plan", house.outside.plan.run, 0.5, "plan", house.poll_seconds),

@@ -67,7 +67,7 @@ class Deliver:
 
     def _claim(self, unit: Unit, claim: Claim, count: int) -> list[ProductEvent]:
         """Of each product the first row that must be sent as it is, or the newest in place of those never tried."""
-        heads, others = [], []
+        heads, others, restated = [], [], []
         for rows in unit.events.claim(claim, count):
             head, *rest = rows
             while rest and head.is_untried and rest[0].is_untried:
@@ -76,11 +76,14 @@ class Deliver:
                 others.append(head)
                 head = newer
             heads.append(head)
+            if head is not rows[0]:
+                restated.append(head)
             for row in rest:
                 row.wait(row.next_attempt_at or claim.at)
             others += rest
-        # The heads too: what they took over must outlive a crash before they are sent.
-        unit.events.save([*heads, *others], self.owner)
+        # What the heads took over must outlive a crash before they are sent.
+        unit.events.restate(restated)
+        unit.events.save(others, self.owner)
         return heads
 
     async def _post(
@@ -139,6 +142,8 @@ class Deliver:
                 {"outboxIds": [row.outbox_id for row in failed[:10]]},
                 at,
             )
+        elif not unit.events.has_failed():
+            unit.chores.clear_alert("delivery_failed", at)
         if any(t.to_state is BreakerState.OPEN for t in transitions):
             unit.chores.raise_alert("product_server_away", "critical", "the product server is away", {}, at)
         if any(t.to_state is BreakerState.CLOSED for t in transitions):

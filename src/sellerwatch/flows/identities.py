@@ -18,6 +18,7 @@ from sellerwatch.ports.time import Bell, Clock
 from sellerwatch.steps.asking import Asking
 
 _ALERT_OF = {BreakerScope.POOL: "pool_breaker_open", BreakerScope.SITE: "site_breaker_open"}
+_BACK = frozenset({PoolEventKind.RECOVERED, PoolEventKind.UNBLOCKED})
 _REFRESH_AHEAD = timedelta(minutes=10)
 
 
@@ -146,7 +147,11 @@ class Identities:
     def _alert(self, unit: Unit, event: PoolEvent) -> None:
         if event.kind is PoolEventKind.BLOCKED:
             text = f"identity {event.agent_id} is BLOCKED: {event.reason}"
-            unit.chores.raise_alert("identity_blocked", "warning", text, {"agentId": event.agent_id}, event.at)
+            name = f"identity_blocked:{event.agent_id}"
+            unit.chores.raise_alert(name, "warning", text, {"agentId": event.agent_id}, event.at)
+        if event.kind in _BACK:
+            unit.chores.clear_alert(f"identity_blocked:{event.agent_id}", event.at)
+            unit.chores.clear_alert(f"identity_stranded:{event.agent_id}", event.at)
         if event.transition:
             self._alert_breaker(unit, event.transition)
 
@@ -165,7 +170,7 @@ class Identities:
         if identity.status is IdentityStatus.SUSPENDED and identity.health_score < HEALTH_MIN:
             text = f"identity {identity.agent_id} is suspended at health {identity.health_score}: only a person can recover it"
             at = identity.suspended_at or self.clock.now()
-            unit.chores.raise_alert("identity_stranded", "warning", text, {"agentId": identity.agent_id}, at)
+            unit.chores.raise_alert(f"identity_stranded:{identity.agent_id}", "warning", text, {"agentId": identity.agent_id}, at)
 
 
 def _mark(token: SealedToken | None) -> str | None:

@@ -1,15 +1,14 @@
 """Asking the marketplace, and understanding what it answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Protocol
 
 from sellerwatch.domain.documents import Document, DocumentKind
-from sellerwatch.domain.errors import Unavailable
 from sellerwatch.domain.identities import SealedToken
 from sellerwatch.ports.pool import Lease
+from sellerwatch.ports.wire import NoAnswerWhy, RawReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +22,6 @@ class Answer:
     redirect_to: str | None = None
     """A redirect within the host, not followed: following it is a request of its own, on a lease of its own."""
     content_type: str = ""
-
-
-class NoAnswerWhy(StrEnum):
-    TIMEOUT = "TIMEOUT"
-    CONNECTION = "CONNECTION"
-    TOO_LARGE = "TOO_LARGE"
-    """More bytes than allowed, a compression bomb, a second layer."""
-    FOREIGN_REDIRECT = "FOREIGN_REDIRECT"
-    """A redirect to another host or scheme: never followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +53,16 @@ class Marketplace(Protocol):
     async def issue_token(self, lease: Lease) -> Issued: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RawReply:
-    """One reply as it came off the wire, inflated. Names of headers are in lower case, in their order, repeated."""
-
-    status: int
-    headers: Sequence[tuple[str, str]]
-    body: bytes
-
-
-class NoReply(Unavailable):
-    """One request brought nothing that can be used."""
-
-    def __init__(self, why: NoAnswerWhy, detail: str) -> None:
-        super().__init__(detail)
-        self.why, self.detail = why, detail
-
-
 class Transport(Protocol):
-    """Sends one GET as it is told, and nothing by itself: no redirect followed, no cookie kept, no second try."""
+    """Sends one GET as it is told, and nothing by itself: no redirect followed, no cookie kept, no second try.
+
+    Invalid, before anything is sent, when the url is not of the origin that it was made for.
+    """
 
     async def send(
         self, url: str, headers: Mapping[str, str], *, connect_timeout: float, total_seconds: float, max_bytes: int
     ) -> RawReply:
-        """NoReply when nothing usable came, after `total_seconds` at the latest, a slow body included.
+        """The reply, inflated. NoReply when nothing usable came, after `total_seconds` at the latest, a slow body included.
 
         A status that is no success is told even when its body can't be had: the body is then empty.
         """

@@ -264,10 +264,16 @@ class Events(Protocol):
         """Per product with a due row, the oldest due first: its WAITING rows by version, all now SENDING. A product
         with a row SENDING or HELD before them is skipped; rows whose first is not due yet wait."""
 
-    def save(self, events: Sequence[ProductEvent], owner: str) -> int: ...
+    def save(self, events: Sequence[ProductEvent], owner: str) -> int:
+        """The state of those still claimed by `owner`, and what ends the claim of those no longer SENDING."""
+
+    def restate(self, events: Sequence[ProductEvent]) -> None:
+        """What locked rows say: a newer one took over what an older one would have said."""
+
     def free_zombies(self, at: datetime, count: int) -> int: ...
     def lock(self, outbox_ids: Sequence[str]) -> list[ProductEvent]: ...
     def lock_failed_since(self, since: datetime, count: int) -> list[ProductEvent]: ...
+    def has_failed(self) -> bool: ...
     def newer_sent(self, event: ProductEvent) -> int | None:
         """The version of a newer row of the same product that was sent already."""
 

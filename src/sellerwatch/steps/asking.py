@@ -16,10 +16,11 @@ from sellerwatch.domain.errors import Invalid, Unreadable
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Verdict
 from sellerwatch.domain.outbox import backoff
 from sellerwatch.domain.tasks import Blame, TaskKind
-from sellerwatch.ports.marketplace import Answer, Issued, Marketplace, NoAnswer, NoAnswerWhy
+from sellerwatch.ports.marketplace import Answer, Issued, Marketplace, NoAnswer
 from sellerwatch.ports.pool import Lease, Pool, Report
 from sellerwatch.ports.store import Usage
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.wire import NoAnswerWhy
 from sellerwatch.steps.together import Together
 
 NETWORK_TRIES = 3

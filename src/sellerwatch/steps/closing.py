@@ -59,6 +59,8 @@ class Closing:
             self.unit.raws.ripen([pair for pair in pairs if pair not in still_open], self.at)
         ended = [execution for execution in self.executions.values() if execution.complete_if_done(self.at)]
         self.unit.executions.save(self.executions.values())
+        for execution in ended:
+            self.unit.chores.clear_alert(f"execution_overdue:{execution.seller_id}", self.at)
         return ended
 
     def _look_at_list(self, execution: Execution) -> None:

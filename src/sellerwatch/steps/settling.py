@@ -143,6 +143,8 @@ class Settling:
         unit.publications.again(writing.again)
         unit.chores.log_usage([usage for harvest in harvests for usage in harvest.asked.usages])
         unit.chores.note_drift(writing.drift, writing.at)
+        if any(harvest.listing for harvest in written):
+            unit.chores.clear_alert("marketplace_path_moved", writing.at)
         for harvest in written:
             if harvest.asked.is_path_gone:
                 unit.chores.raise_alert(

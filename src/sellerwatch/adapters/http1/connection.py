@@ -33,6 +33,7 @@ class Connection(asyncio.Protocol):
     """A connection to the origin; one request after another."""
 
     __slots__ = (
+        "_announced",
         "_answer",
         "_body",
         "_chunks",
@@ -44,7 +45,6 @@ class Connection(asyncio.Protocol):
         "_is_complete",
         "_is_kept",
         "_is_open",
-        "_is_sized",
         "_limit",
         "_loop",
         "_parser",
@@ -75,9 +75,13 @@ class Connection(asyncio.Protocol):
         self._status = self._fed = self._size = self._chunks = self._interim = 0
         self._headers: list[tuple[str, str]] = []
         self._body: bytes | bytearray = b""
-        self._is_complete = self._is_sized = False
+        self._announced = -1
+        self._is_complete = False
         self._failure: NoReply | None = None
-        self._transport.write(request)
+        if self._is_open:
+            self._transport.write(request)
+        else:
+            self._fail(NoReply(NoAnswerWhy.CONNECTION, "the connection was lost before anything was sent"))
         return answer
 
     def expire(self, seconds: float) -> None:
@@ -86,8 +90,9 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """At once, whatever is under way."""
-        self._is_open = False
-        self._transport.abort()
+        if self._is_open:
+            self._is_open = False
+            self._transport.abort()
 
     # what the loop says
 
@@ -113,13 +118,14 @@ class Connection(asyncio.Protocol):
             self._fail(NoReply(NoAnswerWhy.CONNECTION, "more headers than a reply may have"))
 
     def eof_received(self) -> None:
-        if self._answer is not None and self._status and not self._is_sized:
+        if self._answer is not None and self._status and self._announced < 0:
             self._is_kept = False
             self._succeed()
         else:
             self._fail(NoReply(NoAnswerWhy.CONNECTION, "the connection ended before the reply did"))
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._is_open = False
         self._fail(NoReply(NoAnswerWhy.CONNECTION, f"the connection was lost: {type(exc).__name__}"))
         # Parser and connection hold each other.
         self._parser = None
@@ -152,11 +158,11 @@ class Connection(asyncio.Protocol):
         self._status = status
         for name, value in headers:
             if name == "content-length":
-                self._is_sized = True
-                if int(value) > limit and status not in BODILESS:
+                self._announced = int(value)
+                if self._announced > limit and status not in BODILESS:
                     self._stop(NoAnswerWhy.TOO_LARGE, f"more than {limit} bytes")
             elif name == "transfer-encoding":
-                self._is_sized = True
+                self._announced = limit
                 if value.lower() != "chunked" or version == "1.0":
                     self._status = 0
                     self._stop(NoAnswerWhy.CONNECTION, "a transfer encoding that was not asked for")
@@ -180,16 +186,16 @@ class Connection(asyncio.Protocol):
         if not self._status:
             return
         self._is_complete = True
-        self._is_kept = cast("httptools.HttpResponseParser", self._parser).should_keep_alive() and (
-            self._status not in BODILESS or not self._is_sized
-        )
+        # A body may follow although there can be none: it would be taken for the next reply.
+        is_clear = self._status not in BODILESS or self._announced <= 0
+        self._is_kept = is_clear and cast("httptools.HttpResponseParser", self._parser).should_keep_alive()
 
     # what comes of it
 
     def _pass(self, status: int) -> None:
         """An interim reply: the real one is still to come."""
         self._interim += 1
-        if status in {100, 102, 103} and self._interim <= INTERIM_MAX:
+        if 100 <= status != 101 and self._interim <= INTERIM_MAX:
             self._headers = []
             return
         self._stop(NoAnswerWhy.CONNECTION, "an interim reply that was not asked for")

@@ -6,17 +6,22 @@ declared; anything but scheme, host and port.
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.domain.wire import is_loopback
 
 ADDRESSES_SECONDS: Final = 60.0
+_PORTS: Final = {"http": 80, "https": 443}
+_ORIGIN: Final = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<number>[0-9A-Fa-f:.]+)\])(?::(?P<port>[1-9][0-9]{0,4}))?",
+    re.ASCII,
+)
 _Made = TypeVar("_Made", bound=asyncio.Protocol)
 
 
@@ -83,9 +88,6 @@ class Origin:
             self._addresses.append(address)
 
 
-_PORTS: Final = {"http": 80, "https": 443}
-
-
 def checked_tls() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -94,13 +96,9 @@ def checked_tls() -> ssl.SSLContext:
 
 
 def _parts(origin: str) -> tuple[str, str, int]:
-    try:
-        parts = urlsplit(origin)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-        parts = urlsplit("")
-    is_bare = host and f"{parts.scheme}://{parts.netloc}" == origin and "@" not in parts.netloc and origin.isascii()
-    if not host or not is_bare or parts.scheme not in _PORTS or port == 0:
+    found = _ORIGIN.fullmatch(origin)
+    if found is None or (found["port"] and int(found["port"]) > 65535):
+        # What was given may hold a password.
         raise Invalid("address", "(hidden)", "scheme, host and port, like https://host")
-    return parts.scheme, host, port or _PORTS[parts.scheme]
+    port = int(found["port"]) if found["port"] else _PORTS[found["scheme"]]
+    return found["scheme"], (found["name"] or found["number"]).lower(), port

@@ -73,11 +73,14 @@ class Http1:
             connection.end()
         for connection in ending:
             await connection.lost
+        self._open.difference_update(ending)
 
     def _written(self, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         if lines.count("\n") != len(headers) or not _HEADERS.fullmatch(lines) or not _TARGET.fullmatch(target):
-            raise NoReply(NoAnswerWhy.CONNECTION, "nothing was sent: a header or the target holds what may not be there")
+            raise NoReply(
+                NoAnswerWhy.CONNECTION, "nothing was sent: a header or the target holds what may not be there"
+            )
         if body is None:
             return f"GET {target}{self._host}{lines}\r\n".encode("ascii")
         return f"POST {target}{self._host}{lines}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body

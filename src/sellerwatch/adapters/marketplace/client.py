@@ -7,7 +7,7 @@ another host's url, a token that can't be written into a header.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import lru_cache
 from json import JSONDecodeError, dumps, loads
@@ -18,9 +18,10 @@ from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Invalid, Unreadable
 from sellerwatch.domain.identities import SealedToken
 from sellerwatch.domain.wire import retry_after
-from sellerwatch.ports.marketplace import Answer, Issued, NoAnswer, NoAnswerWhy, NoReply, RawReply, Transport, Vault
+from sellerwatch.ports.marketplace import Answer, Issued, NoAnswer, Transport, Vault
 from sellerwatch.ports.pool import Lease
 from sellerwatch.ports.time import Clock
+from sellerwatch.ports.wire import NoAnswerWhy, NoReply, RawReply
 
 TOKEN_COOKIE = "token"  # noqa: S105  a cookie's name
 TOKEN_LIFETIME = timedelta(hours=2)
@@ -61,13 +62,13 @@ class Client:
         self._check(url)
         if lease.token is None:
             raise Invalid("lease", lease.lease_id, "a lease that holds a token")
-        headers = self._headers(lease) | self._opened(lease.token.sealed, lease.token.cookies, lease.agent_id)
+        headers = self._opened(lease.token.sealed, lease.token.cookies, lease.agent_id, lease.user_agent)
         return self._answer(url, *await self._ask(url, headers, lease))
 
     async def issue_token(self, lease: Lease) -> Issued:
         """One GET of the start page, which gives its visitors a token."""
         url = self._addresses.token()
-        reply, duration_ms = await self._ask(url, self._headers(lease), lease)
+        reply, duration_ms = await self._ask(url, _visitor(lease.user_agent), lease)
         return Issued(self._issued(reply, lease.agent_id), self._answer(url, reply, duration_ms))
 
     async def _ask(self, url: str, headers: Mapping[str, str], lease: Lease) -> tuple[RawReply | NoReply, int]:
@@ -91,17 +92,18 @@ class Client:
         if isinstance(reply, NoReply):
             return NoAnswer(reply.why, reply.detail, duration_ms)
         redirect_to = None
-        if reply.status in REDIRECTS and (location := _header(reply.headers, "location")):
+        if reply.status in REDIRECTS and (location := reply.header("location")):
             redirect_to = self._within(url, location)
             if redirect_to is None:
                 return NoAnswer(NoAnswerWhy.FOREIGN_REDIRECT, f"{reply.status} to another host", duration_ms)
+        wish = reply.header("retry-after")
         return Answer(
             status=reply.status,
             body=reply.body,
-            retry_after=retry_after(_header(reply.headers, "retry-after"), self._clock.now()),
+            retry_after=retry_after(wish, self._clock.now()) if wish else None,
             duration_ms=duration_ms,
             redirect_to=redirect_to,
-            content_type=_header(reply.headers, "content-type") or "",
+            content_type=reply.header("content-type") or "",
         )
 
     def _check(self, url: str) -> None:
@@ -129,14 +131,7 @@ class Client:
         origin = urlsplit(self._addresses.origin)
         return origin.scheme, origin.hostname, _port(origin.scheme, origin.port)
 
-    def _headers(self, lease: Lease) -> dict[str, str]:
-        return {
-            "User-Agent": lease.user_agent,
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip, deflate",
-        }
-
-    def _open(self, token: str, cookies: str | None, agent_id: int) -> dict[str, str]:
+    def _open(self, token: str, cookies: str | None, agent_id: int, user_agent: str) -> Mapping[str, str]:
         row = _token_row(agent_id)
         headers = {"Authorization": f"Bearer {self._vault.open(token, row)}"}
         if cookies is not None:
@@ -145,7 +140,7 @@ class Client:
                 headers["Cookie"] = "; ".join(pairs)
         if not all(_HEADER.fullmatch(value) for value in headers.values()):
             raise Unreadable(row, "what was sealed there can't be a header")
-        return headers
+        return _visitor(user_agent) | headers
 
     def _issued(self, reply: RawReply | NoReply, agent_id: int) -> SealedToken | None:
         if isinstance(reply, NoReply) or reply.status >= 400:
@@ -168,6 +163,10 @@ class Client:
         )
 
 
+def _visitor(user_agent: str) -> dict[str, str]:
+    return {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
+
+
 def _token_row(agent_id: int) -> str:
     return f"user_agent_token.token_value:{agent_id}"
 
@@ -185,10 +184,6 @@ def _jar(text: str, row: str) -> dict[str, str]:
         # Outside of the except clause: the decoder's error holds the whole text.
         raise Unreadable(row, "the cookies beside it are not an object of strings")
     return jar
-
-
-def _header(headers: Sequence[tuple[str, str]], name: str) -> str | None:
-    return next((value for found, value in headers if found == name), None)
 
 
 def _port(scheme: str, port: int | None) -> int | None:

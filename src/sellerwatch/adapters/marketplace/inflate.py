@@ -7,7 +7,7 @@ layer, encodings nobody asked for, streams that are broken, cut off or go on aft
 
 import zlib
 
-from sellerwatch.ports.marketplace import NoAnswerWhy, NoReply
+from sellerwatch.ports.wire import NoAnswerWhy, NoReply
 
 RATIO_MAX = 100
 SMALL_BYTES = 64 << 10

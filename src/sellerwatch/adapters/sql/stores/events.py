@@ -36,9 +36,9 @@ _COLUMNS = (
     "event_type",
     "version",
 )
-_CHANGING = ("payload", "event_type", "status", "retry_count", "next_attempt_at", "error_message", "sent_at")
+_STATE = ("status", "retry_count", "next_attempt_at", "error_message", "sent_at")
 _whole = select(*(_O[name] for name in _COLUMNS))
-INTERRUPTED = "interrupted while it was sent"
+INTERRUPTED = "INTERRUPTED"
 _unclaimed = {"claimed_by": None, "claimed_until": None}
 _other = product_outbox.alias("other")
 _same = _other.c.product_id == _O.product_id
@@ -84,9 +84,13 @@ _put = update(product_outbox).values(
 )
 _SAVE = Prepared(
     _put.where(_O.outbox_id == bindparam("key"), _O.status == _SENDING, _O.claimed_by == bindparam("owner")),
-    ("status_again", *_CHANGING, "key", "owner"),
+    ("status_again", *_STATE, "key", "owner"),
 )
-_PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_CHANGING, "key"))
+_PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_STATE, "key"))
+_RESTATE = Prepared(
+    update(product_outbox).where(_O.outbox_id == bindparam("key")), ("payload", "event_type", "key")
+)
+_ANY_FAILED = Prepared(select(_O.id).where(_O.status == _FAILED).limit(1))
 _ZOMBIES = Prepared(
     skip_locked(
         select(_O.id)
@@ -175,9 +179,16 @@ class Events:
     def lock_failed_since(self, since: datetime, count: int) -> list[ProductEvent]:
         return self._events(self._session.rows(_LOCK_FAILED, (self._session.to_db(since), count)))
 
+    def has_failed(self) -> bool:
+        return self._session.first(_ANY_FAILED, ()) is not None
+
     def newer_sent(self, event: ProductEvent) -> int | None:
         row = self._session.first(_NEWER_SENT, (event.product_id, event.version))
         return row[0] if row else None
+
+    def restate(self, events: Sequence[ProductEvent]) -> None:
+        rows = [(dumps(event.payload), event.event_type.value, event.outbox_id) for event in events]
+        self._session.many(_RESTATE, rows)
 
     def put(self, events: Sequence[ProductEvent]) -> None:
         self._session.many(_PUT, [self._changing(event) for event in events])
@@ -186,8 +197,6 @@ class Events:
         to_db, status = self._session.to_db, event.status.value
         return (
             status,
-            dumps(event.payload),
-            event.event_type.value,
             status,
             event.retry_count,
             to_db(event.next_attempt_at or event.created_at),

@@ -1,0 +1,28 @@
+-- PURPOSE about how many leases can be given within so long from now: by the rate, the concurrency and the budgets.
+-- USES    prelude members breakers holds budgets
+-- KEYS    available bare
+-- ARGV
+--   [3]  span        microseconds
+-- RETURNS how many
+-- ATOMIC  it only reads.
+-- COST    O(log n) and at most 250 windows.
+if LIMIT <= 0 then return 0 end
+local till, begin = now + tonumber(ARGV[3]), math.max(now, head_number('pausedUntil'))
+local is_trying = false
+for _, it in ipairs({ pool, site }) do
+    begin = math.max(begin, retry_at(it) or 0)
+    is_trying = is_trying or it.state ~= 'CLOSED'
+end
+if begin > till then return 0 end
+if is_trying then
+    -- One at a time, until the trial has shown more.
+    if what_holds() ~= '' or room(1) < 1 then return 0 end
+    return math.min(1, call('ZCOUNT', AVAILABLE, '-inf', now) + call('ZCOUNT', BARE, '-inf', now))
+end
+local seconds = (till - begin) / 1000000
+local rate = math.floor(RATE_LIMIT * 1000000 / math.max(1, RATE_WINDOW) * seconds + 0.000001)
+-- A request takes a tenth of a second at the least.
+local through = math.max(0, math.floor(CONCURRENCY * math.max(1, seconds / 0.1)))
+local interval = math.max(1, INTERVAL)
+if IS_PACED == 1 then interval = math.max(interval, PACE) end
+return math.min(rate, through, budgets(begin, till, interval))

@@ -1,0 +1,327 @@
+"""Every sweep of 03 §9: a story in which it saves the day, what it finds stays stuck without it, and twice at once is once.
+
+All sweeps are off in these villages; the one that the story is about is run by hand, twice at the same time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from simulation.village import NEVER, Village, a_village
+from simulation.virtual import run_virtually
+
+from sellerwatch.domain.executions import Execution
+from sellerwatch.sandbox.faults import Fault
+
+QUIET = {"sweep_seconds": NEVER, "site_requests_per_second": 100, "identities": 20}
+LONG = 3600
+
+
+async def begun(village: Village) -> Execution:
+    """A crawl of shop "a" that has its item tasks."""
+    await village.register("a")
+    execution = await village.house.trigger.crawl_now("a")
+    await village.until(lambda: is_there(village, "task_type = 'OPTION'"), 60, "no item tasks")
+    return execution
+
+
+async def is_there(village: Village, which: str) -> bool:
+    return bool(await village.column(f"SELECT task_id FROM crawler_tasks WHERE {which} LIMIT 1"))
+
+
+async def stays_open(village: Village, execution: Execution, patience: float = LONG) -> None:
+    """Without the sweep nothing ends it."""
+    await village.clock.sleep(patience)
+    assert (await village.execution(execution.execution_id)).is_open
+
+
+async def swept(sweep: Callable[[], Awaitable[int]]) -> int:
+    """Run by two processes at once, it finds everything once."""
+    found = sum(await asyncio.gather(sweep(), sweep()))
+    assert found > 0
+    return found
+
+
+async def ends_well(village: Village, execution: Execution) -> None:
+    await village.ended(execution)
+    await village.settled()
+    await village.check()
+
+
+def test_lesson_4_a_task_whose_worker_vanished_is_on_its_way_again_after_the_sweep() -> None:
+    async def story() -> None:
+        async with a_village(41, {"shops": {"a": 6}, "latency_ms": 300}, **QUIET) as village:
+            execution = await begun(village)
+            await village.until(lambda: is_there(village, "status = 'RUNNING' AND item_no > 0"), 60, "nothing runs")
+            # The worker vanished with its message: claim and message are nobody's.
+            [task_id] = await village.column(
+                "SELECT task_id FROM crawler_tasks WHERE status = 'RUNNING' AND item_no > 0 LIMIT 1"
+            )
+            await village.change("UPDATE crawler_tasks SET attempt_id = 'vanished' WHERE task_id = ?", task_id)
+            await stays_open(village, execution)
+            assert await village.column("SELECT status FROM crawler_tasks WHERE task_id = ?", task_id) == ["RUNNING"]
+            assert await swept(village.outside.heal.stuck_tasks) == 1
+            await village.change("UPDATE crawl_executions SET status = 'ABANDONED' WHERE status = 'RUNNING'")
+            await ends_well(village, execution)
+            assert await village.rows(
+                "SELECT retry_count, abandon_count FROM crawler_tasks WHERE task_id = ?", task_id
+            ) == [(0, 1)]
+
+    run_virtually(story())
+
+
+def test_a_published_task_whose_message_was_lost_is_published_again_under_a_new_id() -> None:
+    async def story() -> None:
+        async with a_village(42, {"shops": {"a": 10}, "latency_ms": 200}, **QUIET) as village:
+            execution = await begun(village)
+            await village.until(lambda: is_there(village, "status = 'PUBLISHED'"), 60, "nothing is published")
+            lost = await village.change("DELETE FROM queue_messages WHERE state = 'READY' AND receipt IS NULL")
+            assert lost > 0
+            await stays_open(village, execution)
+            assert await swept(village.outside.heal.published_orphans) == lost
+            await ends_well(village, execution)
+
+    run_virtually(story())
+
+
+def test_orphans_are_not_looked_for_while_receiving_pauses() -> None:
+    async def story() -> None:
+        async with a_village(43, {"shops": {"a": 10}, "latency_ms": 200}, **QUIET) as village:
+            execution = await begun(village)
+            for agent_id in range(1, 21):
+                await village.house.identities.suspend(agent_id)
+            await village.clock.sleep(LONG)
+            assert await village.outside.heal.published_orphans() == 0
+            for agent_id in range(1, 21):
+                await village.house.identities.recover(agent_id)
+            await village.clock.sleep(900)
+            await ends_well(village, execution)
+
+    run_virtually(story())
+
+
+def test_a_dead_letter_of_an_open_task_is_no_proof_of_poison() -> None:
+    async def story() -> None:
+        async with a_village(44, {"shops": {"a": 6}, "latency_ms": 200}, **QUIET) as village:
+            execution = await begun(village)
+            await village.until(lambda: is_there(village, "status = 'PUBLISHED'"), 60, "nothing is published")
+            dead = await village.change("UPDATE queue_messages SET state = 'DEAD' WHERE state = 'READY' AND receipt IS NULL")
+            assert dead > 0
+            await stays_open(village, execution)
+            assert await swept(village.outside.heal.dead_letters) == dead
+            await ends_well(village, execution)
+
+    run_virtually(story())
+
+
+def test_a_dead_letter_of_a_closed_task_is_dropped_and_nothing_is_asked_again() -> None:
+    async def story() -> None:
+        async with a_village(45, {"shops": {"a": 4}}, **QUIET) as village:
+            execution = await begun(village)
+            await village.ended(execution)
+            await village.settled()
+            await village.change("UPDATE queue_messages SET state = 'DEAD' WHERE state = 'DONE'")
+            asked = len(village.transport.trace)
+            assert await village.outside.heal.dead_letters() == 0
+            await village.clock.sleep(60)
+            assert len(village.transport.trace) == asked
+            await village.check()
+
+    run_virtually(story())
+
+
+def test_rows_that_a_dead_relay_and_a_dead_delivery_claimed_are_sent_by_others() -> None:
+    async def story() -> None:
+        async with a_village(46, {"shops": {"a": 6}}, **QUIET) as village:
+            await village.register("a")
+            execution = await village.house.trigger.crawl_now("a")
+            await village.ended(execution)
+            await village.settled()
+            village.sandbox.mutate(1.0)
+            died = "claimed_by = 'dead', claimed_until = '2026-03-02 09:00:01.000000'"
+            again = await village.house.trigger.crawl_now("a")
+            await village.until(lambda: is_there(village, "status != 'SUCCESS'"), 60, "no task")
+            await village.change(f"UPDATE crawler_task_outbox SET status = 'PROCESSING', {died} WHERE status = 'PENDING'")
+            claimed = await village.column("SELECT count(*) FROM crawler_task_outbox WHERE status = 'PROCESSING'")
+            await stays_open(village, again) if claimed != [0] else None
+            await village.outside.heal.outbox_zombies()
+            await village.ended(again)
+            await village.change(f"UPDATE product_outbox SET status = 'SENDING', {died} WHERE status = 'WAITING'")
+            await village.clock.sleep(LONG)
+            await village.outside.heal.outbox_zombies()
+            await village.settled()
+            await village.check()
+
+    run_virtually(story())
+
+
+def test_a_publication_that_failed_gets_another_chance_while_its_task_is_open() -> None:
+    async def story() -> None:
+        async with a_village(47, {"shops": {"a": 6}, "latency_ms": 300}, **QUIET) as village:
+            execution = await begun(village)
+            failed = await village.change(
+                "UPDATE crawler_task_outbox SET status = 'FAILED', retry_count = 1 WHERE status IN ('PENDING', 'SENT') "
+                "AND task_id IN (SELECT task_id FROM crawler_tasks WHERE status IN ('WAITING', 'PUBLISHED'))"
+            )
+            assert failed > 0
+            await village.change("DELETE FROM queue_messages WHERE state = 'READY' AND receipt IS NULL")
+            await stays_open(village, execution)
+            assert await swept(village.outside.heal.failed_task_outbox) == failed
+            await ends_well(village, execution)
+
+    run_virtually(story())
+
+
+def test_a_publication_that_used_up_its_retries_takes_its_task_and_the_execution_to_their_end() -> None:
+    async def story() -> None:
+        async with a_village(48, {"shops": {"a": 6}, "latency_ms": 300}, **QUIET) as village:
+            execution = await begun(village)
+            failed = await village.change(
+                "UPDATE crawler_task_outbox SET status = 'FAILED', retry_count = 3 WHERE status IN ('PENDING', 'SENT') "
+                "AND task_id IN (SELECT task_id FROM crawler_tasks WHERE status IN ('WAITING', 'PUBLISHED'))"
+            )
+            await village.change("DELETE FROM queue_messages WHERE state = 'READY' AND receipt IS NULL")
+            await stays_open(village, execution)
+            assert await swept(village.outside.heal.failed_task_outbox) == failed
+            await village.ended(execution)
+            assert (await village.execution(execution.execution_id)).failed_tasks == failed
+
+    run_virtually(story())
+
+
+def test_a_raw_that_could_not_be_processed_is_tried_again_three_times_and_then_waits_for_a_person() -> None:
+    async def story() -> None:
+        async with a_village(49, {"shops": {"a": 3}}, **QUIET) as village:
+            await village.register("a")
+            item_no = next(village.sandbox.truths("a"))[0]
+            detail = f"/mustit-api/facade-api/v1/item/{item_no}/detail/top"
+            village.sandbox.stage(detail, Fault(name="bad_price"))
+            await village.crawl("a")
+            for _ in range(3):
+                await village.clock.sleep(LONG)
+                assert await swept(village.outside.heal.failed_raws) == 1
+                await village.settled()
+            await village.clock.sleep(LONG)
+            assert await village.outside.heal.failed_raws() == 0
+            assert await village.rows(
+                "SELECT status, retry_count FROM product_raw_data WHERE item_no = ? AND data_type = 'DETAIL'", item_no
+            ) == [("FAILED", 3)]
+
+    run_virtually(story())
+
+
+def test_lesson_5_an_execution_without_an_open_task_ends() -> None:
+    async def story() -> None:
+        async with a_village(50, {"shops": {"a": 4}}, **QUIET) as village:
+            await village.register("a")
+            ended = await village.crawl("a")
+            await village.change(
+                "UPDATE crawling_schedule_executions SET status = 'IN_PROGRESS', completed_at = NULL, open_key = seller_id"
+            )
+            await stays_open(village, ended)
+            assert await swept(village.outside.heal.executions) == 1
+            await village.crawl("a")
+            await village.check()
+
+    run_virtually(story())
+
+
+def test_lesson_5_a_crawl_open_for_longer_than_its_interval_is_told_and_an_operator_can_end_it() -> None:
+    async def story() -> None:
+        async with a_village(51, {"shops": {"a": 6}, "latency_ms": 300}, **QUIET) as village:
+            execution = await begun(village)
+            await village.change("UPDATE crawler_tasks SET attempt_id = 'x' WHERE status = 'RUNNING'")
+            await village.change("DELETE FROM queue_messages")
+            await village.clock.sleep(2 * 86400)
+            await village.outside.heal.executions()
+            assert "execution_overdue:a" in await village.column("SELECT name FROM alerts WHERE cleared_at IS NULL")
+            assert await village.house.repair.cancel_execution(execution.execution_id) > 0
+            assert not (await village.execution(execution.execution_id)).is_open
+            await village.crawl("a")
+            await village.check()
+            # Nobody is told of it for ever.
+            await village.outside.heal.executions()
+            assert await village.column("SELECT name FROM alerts WHERE cleared_at IS NULL") == []
+
+    run_virtually(story())
+
+
+def test_an_execution_whose_trigger_died_before_its_tasks_is_asked_for_again() -> None:
+    async def story() -> None:
+        async with a_village(52, {"shops": {"a": 4}}, is_running=False, **QUIET) as village:
+            await village.house.identities.load()
+            await village.register("a")
+            execution = await village.house.trigger.crawl_now("a")
+            await village.change(
+                "UPDATE crawling_schedule_executions SET claimed_by = 'dead', claimed_until = ?",
+                "2026-03-02 09:02:30.000000",
+            )
+            move_out = village.move_in(village.house)
+            await village.clock.sleep(100)
+            assert (await village.execution(execution.execution_id)).total_tasks == 0
+            await ends_well(village, execution)
+            await move_out()
+
+    run_virtually(story())
+
+
+def test_the_figures_of_a_day_are_written_once_it_has_ended_and_of_days_slept_through_too() -> None:
+    async def story() -> None:
+        async with a_village(53, {"shops": {"a": 4}}, **QUIET) as village:
+            await village.register("a")
+            await village.crawl("a")
+            await village.clock.sleep(3 * 86400)
+            await swept(village.outside.heal.daily_figures)
+            assert await village.outside.heal.daily_figures() == 0
+            days = await village.rows(
+                "SELECT date, total, completed, failed FROM crawling_metrics_daily WHERE seller_id = 'a' ORDER BY date"
+            )
+            assert ("2026-03-02", 9, 9, 0) in [tuple(map(_plain, row)) for row in days]
+
+    run_virtually(story())
+
+
+def _plain(value: object) -> object:
+    return str(value) if not isinstance(value, int) else value
+
+
+def test_identities_leases_and_tokens_come_back_by_their_sweeps() -> None:
+    async def story() -> None:
+        async with a_village(54, {"shops": {"a": 6}}, **QUIET | {"identities": 4}) as village:
+            await village.register("a")
+            village.sandbox.stage("DETAIL", Fault(name="throttle"), times=4)
+            execution = await village.house.trigger.crawl_now("a")
+            await stays_open(village, execution, 4000)
+            # All four are suspended, and nobody but the sweep brings them back.
+            assert await swept(village.house.identities.recover_due) == 4
+            await ends_well(village, execution)
+            lease = (await village.house.pool.lease(1)).leases[0]
+            await village.clock.sleep(60)
+            assert await swept(village.house.identities.expire_leases) == 1
+            assert await village.house.pool.cancel([(lease.lease_id, lease.agent_id)]) == 0
+            await village.clock.sleep(3 * 3600)
+            assert await swept(village.house.identities.refresh_tokens) >= 4
+            assert (await village.house.pool.refreshable(village.clock.now(), 10)) == []
+
+    run_virtually(story())
+
+
+def test_retention_forgets_what_is_old_and_closed_and_nothing_that_is_needed() -> None:
+    async def story() -> None:
+        async with a_village(55, {"shops": {"a": 4}}, **QUIET) as village:
+            await village.register("a")
+            await village.house.sellers.change_interval("a", 30)
+            for _ in range(3):
+                await village.crawl("a")
+                village.sandbox.mutate(1.0)
+                await village.clock.sleep(100 * 86400)
+            await village.settled(400 * 86400)
+            while await village.outside.heal.retention():
+                pass
+            await village.crawl("a")
+            await village.check()
+            kept = await village.rows(
+                "SELECT item_no, data_type FROM product_raw_data GROUP BY item_no, data_type HAVING count(*) >= 1"
+            )
+            assert len(kept) == 4 * 3
+
+    run_virtually(story())
