@@ -110,7 +110,7 @@ class Identities:
     async def retire(self, agent_ids: Iterable[int]) -> int:
         at = self.clock.now()
         wanted = list(agent_ids)
-        retired = await self.store.transact(lambda unit: unit.identities.retire(wanted, at))
+        retired = await self.store.transact(partial(_retire, agent_ids=wanted, at=at))
         await self.load()
         return retired
 
@@ -149,9 +149,8 @@ class Identities:
             text = f"identity {event.agent_id} is BLOCKED: {event.reason}"
             name = f"identity_blocked:{event.agent_id}"
             unit.chores.raise_alert(name, "warning", text, {"agentId": event.agent_id}, event.at)
-        if event.kind in _BACK:
-            unit.chores.clear_alert(f"identity_blocked:{event.agent_id}", event.at)
-            unit.chores.clear_alert(f"identity_stranded:{event.agent_id}", event.at)
+        if event.kind in _BACK and event.agent_id is not None:
+            _clear_alerts(unit, event.agent_id, event.at)
         if event.transition:
             self._alert_breaker(unit, event.transition)
 
@@ -170,7 +169,9 @@ class Identities:
         if identity.status is IdentityStatus.SUSPENDED and identity.health_score < HEALTH_MIN:
             text = f"identity {identity.agent_id} is suspended at health {identity.health_score}: only a person can recover it"
             at = identity.suspended_at or self.clock.now()
-            unit.chores.raise_alert(f"identity_stranded:{identity.agent_id}", "warning", text, {"agentId": identity.agent_id}, at)
+            unit.chores.raise_alert(
+                f"identity_stranded:{identity.agent_id}", "warning", text, {"agentId": identity.agent_id}, at
+            )
 
 
 def _mark(token: SealedToken | None) -> str | None:
@@ -185,3 +186,14 @@ def _note_refresh(unit: Unit, usage: Usage, at: datetime, *, is_success: bool) -
 
 def _keep_token(unit: Unit, agent_id: int, token: SealedToken, at: datetime) -> None:
     unit.identities.keep_token(agent_id, token, at)
+
+
+def _retire(unit: Unit, agent_ids: list[int], at: datetime) -> int:
+    for agent_id in agent_ids:
+        _clear_alerts(unit, agent_id, at)
+    return unit.identities.retire(agent_ids, at)
+
+
+def _clear_alerts(unit: Unit, agent_id: int, at: datetime) -> None:
+    for name in ("identity_blocked", "identity_stranded"):
+        unit.chores.clear_alert(f"{name}:{agent_id}", at)

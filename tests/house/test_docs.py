@@ -1,0 +1,31 @@
+"""Docs that can go stale are compared with what they speak of."""
+
+import re
+from pathlib import Path
+
+from sellerwatch.entry.cli.listed import LISTED
+
+ROOT = Path(__file__).parents[2]
+HOUSE = ROOT / "src" / "sellerwatch"
+
+
+def test_every_room_stands_in_the_architecture_once() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text().split("## The walk")[0]
+    rooms = {path.name + "/" for path in HOUSE.iterdir() if (path / "__init__.py").exists()}
+    rooms |= {path.name for path in HOUSE.glob("*.py") if path.name != "__init__.py"}
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == rooms
+
+
+def test_every_alert_stands_in_the_runbook_and_ends() -> None:
+    sources = "\n".join(path.read_text() for path in (HOUSE / "flows").glob("*.py"))
+    sources += "\n".join(path.read_text() for path in (HOUSE / "steps").glob("*.py"))
+    raised = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)[:"]', sources))
+    told = set(re.findall(r"^\| \[`([a-z_]+)", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE))
+    assert told <= raised, "the runbook knows alerts that nobody raises"
+    calls = re.findall(r'raise_alert\(\s*f?"([a-z_]+)', sources)
+    assert set(calls) <= told
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    commands = set(re.findall(r"^sellerwatch ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert commands <= {listed.name for listed in LISTED}
