@@ -55,7 +55,7 @@ from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking, Patience
 from sellerwatch.steps.settling import Rules, Settling
 
-_POLL, _ALONE_POLL = 2.0, 60.0
+_POLL, _ALONE_POLL = 2.0, 600.0
 
 
 class SchemaBehind(Refused):
@@ -138,12 +138,14 @@ def build(
     transport: Transport | None = None,
     product_server: ProductServer | None = None,
     is_alone: bool = False,
+    poll_seconds: float | None = None,
 ) -> House:
     """The house as its settings say; whatever is handed in takes the place of the real thing.
 
     Alone (no other process, no other thread) transactions run inline and bells are enough: nothing is polled for.
     """
     clock, chance = clock or SystemClock(), chance or SystemChance()
+    poll_seconds = poll_seconds or (_ALONE_POLL if is_alone else _POLL)
     settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
     bell = AsyncBell(clock)
     owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{chance.token_bytes(4).hex()}"
@@ -161,7 +163,7 @@ def build(
         settings.claim_seconds,
         settings.queue_max_receives,
         bell=bell,
-        poll_seconds=_ALONE_POLL if is_alone else _POLL,
+        poll_seconds=poll_seconds,
     )
     vault = Vault(settings.token_ring, chance.token_bytes)
     reader = Parse()
@@ -170,7 +172,6 @@ def build(
         transport = HttpTransport(settings.marketplace_url, dial)
     alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
     product_server = product_server or _product_server(settings, clock, dial)
-    poll_seconds = _ALONE_POLL if is_alone else _POLL
     outside = _outside(settings, owner, clock, chance, bell, store, pool, queue, vault, reader, transport, poll_seconds)
     announce = Announce(
         store,
@@ -311,6 +312,7 @@ def _patience(settings: Settings) -> Patience:
         attempt_seconds=settings.task_attempt_seconds,
         identity_switches=settings.task_identity_switches,
         lease_age_seconds=min(settings.identity_window_guard / 2, settings.lease_seconds / 4),
+        rest_seconds=settings.identity_min_interval,
     )
 
 
@@ -333,6 +335,7 @@ def _heal_rules(settings: Settings) -> HealRules:
         task_outbox_retries=settings.task_outbox_retries,
         page_size=settings.page_size,
         raw_retention_days=settings.raw_retention_days,
+        usage_retention_months=settings.usage_retention_months,
         timezone=settings.metrics_timezone,
     )
 

@@ -660,13 +660,12 @@ def test_whatever_bytes_come_a_request_ends_and_keeps_no_more_than_allowed(strea
     pipe, connection = Pipe(), Connection(loop)
     connection.connection_made(pipe)
     answer = connection.ask(b"", 3000, is_body_needed=is_needed)
-    fed = 0
     for piece in stream:
         if pipe.is_ended:
             break
         connection.data_received(piece)
-        fed += len(piece)
-        assert fed <= 3000 + WRAPPING_BYTES + CHUNK_WRAPPING_BYTES * fed or answer.done()
+        assert len(connection._body) <= 3000
+        assert connection._fed <= 3000 + WRAPPING_BYTES + CHUNK_WRAPPING_BYTES * connection._chunks or answer.done()
     if ends and not pipe.is_ended:
         connection.eof_received()
         assert pipe.is_ended

@@ -4,12 +4,14 @@ The schema is built once per session; a test gets a copy of the empty database.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+import servers
 from builders import NOON
+from contracts import pool_world
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.schema import upgrade
@@ -43,3 +45,22 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 @pytest.fixture
 def store(database: Database) -> Store:
     return SqlStore(database)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[servers.Redis]:
+    with servers.a_redis() as server:
+        yield server
+
+
+@pytest.fixture(params=pool_world.ENGINES)
+async def world(
+    request: pytest.FixtureRequest, database: Database, redis_server: servers.Redis
+) -> AsyncIterator[pool_world.World]:
+    """The pool of one engine, with nothing in it."""
+    if request.param == "redis":
+        async with pool_world.afresh("redis", redis_server) as found:
+            yield found
+        return
+    clock = pool_world.FakeClock()
+    yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits))

@@ -201,6 +201,26 @@ async def test_refreshes_are_noted_where_the_active_token_has_its_place(store: S
     assert await noted(40, is_success=True) == [(at(3640), 0, at(40), at(40))]
 
 
+async def test_due_for_a_refresh_are_available_identities_by_their_schedule_the_longest_due_first(store: Store) -> None:
+    await add(store, "UA one", "UA two", "UA three", "UA four")
+    one, two, three, four = await everyone(store)
+    for seconds, identity, name in ((2, one, "a"), (1, two, "b"), (0, three, "c"), (9, four, "d")):
+        token = a_token(name, seconds=seconds)
+        await keep(store, identity.agent_id, token, seconds=seconds)
+    three.status = SUSPENDED
+    await save(store, three)
+
+    async def due(seconds: float, count: int = 10) -> list[int]:
+        return await store.read(lambda unit: unit.identities.refresh_due(at(seconds), count))
+
+    assert await due(3600) == []
+    assert await due(3602) == [two.agent_id, one.agent_id]
+    assert await due(3602, 1) == [two.agent_id]
+    await store.transact(lambda unit: unit.identities.note_refresh(two.agent_id, at(3602), is_success=True))
+    await keep(store, one.agent_id, None)
+    assert await due(3602) == []
+
+
 async def test_a_retired_identity_is_not_refreshed(store: Store, database: Database) -> None:
     await add(store, "UA")
     [identity] = await everyone(store)

@@ -94,6 +94,7 @@ def test_on_mysql_the_moment_that_decides_is_set_after_all_it_decides() -> None:
         (products, "_LOCK", "products__idx_item_no (item_no=?)"),
         (products, "_OF_ITEM", "product_changes__uk_product_version (product_id=?)"),
         (identities, "_END_TOKENS", "(agent_id=? AND is_active=?)"),
+        (identities, "_REFRESH_DUE", "token_refresh_schedule__idx_next_refresh (is_enabled=? AND next_refresh_time<?)"),
         (identities, "_REFRESHED", "token_refresh_schedule__idx_agent_enabled (agent_id=? AND is_enabled=?)"),
     ],
 )

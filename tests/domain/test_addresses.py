@@ -114,7 +114,7 @@ URLS = [
     f"{ORIGIN}{MINI_SHOP_PATH}?sellerId=nord&pageNo=00&pageSize=500&order=LATEST",
     f"{ORIGIN}{MINI_SHOP_PATH}?sellerId=nord&pageNo=１&pageSize=500&order=LATEST",
     f"{ORIGIN}{MINI_SHOP_PATH}?sellerId=nord&pageNo=0&pageSize=0&order=LATEST",
-    f"{ORIGIN}{MINI_SHOP_PATH}?sellerId=nord&pageNo=0&pageSize=5000&order=LATEST",
+    f"{ORIGIN}{MINI_SHOP_PATH}?sellerId=nord&pageNo=0&pageSize=10000000&order=LATEST",
     f"{ORIGIN}{FACADE}/v1/search/items",
     f"{ORIGIN}{FACADE}/v1/search/items/?keyword=nord",
     f"{ORIGIN}{FACADE}/v1/search/items?keyword=nord#x",
@@ -328,3 +328,10 @@ def test_what_is_more_or_less_than_an_origin_is_refused(origin: str) -> None:
 def test_a_path_that_could_lead_elsewhere_is_refused(path: str) -> None:
     with pytest.raises(Invalid, match="MINI_SHOP_PATH"):
         Addresses(ORIGIN, path)
+
+
+def test_a_page_may_be_as_large_as_its_setting() -> None:
+    addresses = Addresses(ORIGIN)
+    for page_size in (1, 500, 1000, 1_000_000):
+        url = addresses.mini_shop("nord", 0, page_size)
+        assert addresses.check("MINI_SHOP", url) == url

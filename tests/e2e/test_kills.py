@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.town import Running, Town, a_town, pause, until
+from e2e.town import Running, Town, a_town, ask, pause
 
 pytestmark = pytest.mark.slow
 
 SHOPS = {"atelier": 60, "lunaire": 40}
 QUICK = {"claim_seconds": 2, "lease_seconds": 12, "task_attempt_seconds": 8, "sweep_seconds": 1, "task_stuck_seconds": 10}
-SLOW_MARKET = ("--latency", "350", "--jitter", "300")
-FEW = 4
-"""Requests at once where there are killers: the crawl is to outlive them."""
+SLOW_MARKET = ("--latency", "1000", "--jitter", "700")
+FEW = 12
+"""Requests at once where there are killers: the crawl is to outlive them, with much under way at any time."""
+SLOW_RECEIVER = {"receiver": {"next": [{"path": "PRODUCTS", "fault": "slow", "seconds": 0.4, "times": 60}]}}
+"""Taken at once, told late: a delivery whose sender is gone when the answer comes."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ def a_life(folder: Path, first: Sequence[float], second: Sequence[float]) -> Cam
     is_killed = bool(first or second)
     with a_town(folder, concurrency=FEW if is_killed else 100, **QUICK) as town:
         town.sandbox("--seed", "5", *(SLOW_MARKET if is_killed else ()), **SHOPS)
+        if is_killed:
+            ask(f"{town.market}/__faults", SLOW_RECEIVER)
         up = town.up()
         up.until_it_says("changes go to")
         for seller in SHOPS:
@@ -71,5 +75,5 @@ def test_killed_at_twenty_moments_it_comes_to_the_same_as_without(tmp_path: Path
     (tmp_path / "killed").mkdir()
     (tmp_path / "left alone").mkdir()
     chance = random.Random(20)
-    came = a_life(tmp_path / "killed", moments(chance, 14), moments(chance, 6))
+    came = a_life(tmp_path / "killed", moments(chance, 20), moments(chance, 4))
     assert came == a_life(tmp_path / "left alone", [], [])

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import pytest
-from simulation.village import Village, a_village
-from simulation.virtual import run_virtually
 
 from sellerwatch.ports.outside import ProductServer, Receipt
 from sellerwatch.sandbox.faults import Fault
 from sellerwatch.sandbox.truth import agrees
+from simulation.village import Village, a_village
+from simulation.virtual import run_virtually
 
 QUICK = {"sweep_seconds": 60, "site_requests_per_second": 100, "identities": 60}
 

@@ -7,18 +7,21 @@ server's copies are ours, the counters are the tasks, and the marketplace counte
 from collections.abc import Callable
 
 import pytest
-from simulation.village import Village, a_village
-from simulation.virtual import run_virtually
 
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.sandbox.faults import Fault
+from simulation.village import Village, a_village
+from simulation.virtual import run_virtually
 
 QUICK = {"sweep_seconds": 60, "site_requests_per_second": 100}
 
 
 async def told_of(village: Village, item_no: int) -> list[int]:
-    return await village.column("SELECT o.version FROM product_outbox o JOIN products p USING (product_id) "
-                                "WHERE p.item_no = ? ORDER BY o.version", item_no)
+    return await village.column(
+        "SELECT o.version FROM product_outbox o JOIN products p USING (product_id) "
+        "WHERE p.item_no = ? ORDER BY o.version",
+        item_no,
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,7 @@ async def told_of(village: Village, item_no: int) -> list[int]:
         {"slow": 5},
         {"html": 3, "truncate": 3, "error": 3, "drop": 3, "throttle": 1, "unauthorized": 2, "wrong_item": 2, "slow": 2},
     ],
-    ids=lambda rates: "+".join(rates),
+    ids="+".join,
 )
 def test_whatever_the_marketplace_answers_now_and_then_the_products_become_true(rates: dict[str, float]) -> None:
     async def story() -> None:
@@ -62,9 +65,9 @@ def test_a_document_that_cannot_be_understood_costs_its_product_one_crawl_and_no
             execution = await village.crawl("a", 86400)
             assert execution.status is ExecutionStatus.COMPLETED
             assert list(await village.wrong_products("a")) == [spoilt]
-            assert await village.rows("SELECT item_no, status, data_type FROM product_raw_data WHERE status = 'FAILED'") == [
-                (spoilt, "FAILED", "DETAIL")
-            ]
+            assert await village.rows(
+                "SELECT item_no, status, data_type FROM product_raw_data WHERE status = 'FAILED'"
+            ) == [(spoilt, "FAILED", "DETAIL")]
             await village.crawl("a")
             await village.check()
             assert await told_of(village, spoilt) == [1]
@@ -170,7 +173,9 @@ def test_a_house_whose_every_transaction_is_tried_twice_comes_to_the_same() -> N
             await village.check()
             await move_out()
             return tuple(
-                await village.rows("SELECT item_no, version, kinds, fields FROM product_changes ORDER BY item_no, version")
+                await village.rows(
+                    "SELECT item_no, version, kinds, fields FROM product_changes ORDER BY item_no, version"
+                )
             )
 
     assert run_virtually(story(is_twice=True)) == run_virtually(story(is_twice=False))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from simulation.village import Mortal, Village, a_village, on_file
 from simulation.virtual import run_virtually
 

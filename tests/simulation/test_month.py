@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+
 from simulation.village import Village, a_village
 from simulation.virtual import run_virtually
 
@@ -12,7 +13,7 @@ SHOPS = {"alpha": 14, "beta": 6, "gamma": 3}
 
 async def a_month(seed: int) -> tuple[str, dict[str, object]]:
     """Every shop crawled daily by the built-in schedule, some products changed every day."""
-    async with a_village(seed, {"shops": SHOPS, "latency_ms": 80}, sweep_seconds=300, crawl_mode="full") as village:
+    async with a_village(seed, {"shops": SHOPS, "latency_ms": 80}, sweep_seconds=1800, crawl_mode="full") as village:
         await village.register(*SHOPS)
         beginning = village.clock.now()
         changed: list[int] = []

@@ -1,12 +1,12 @@
 """Shops that change while they are read, shrink, and come back: what a list proves, and what it does not (I17)."""
 
 import pytest
-from simulation.village import Village, a_village
-from simulation.virtual import run_virtually
 
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.sandbox import pages
 from sellerwatch.sandbox.faults import Fault
+from simulation.village import Village, a_village
+from simulation.virtual import run_virtually
 
 QUICK = {"sweep_seconds": 600, "site_requests_per_second": 100, "identities": 40}
 LISTS = "MINI_SHOP"
@@ -30,7 +30,9 @@ async def kinds_of(village: Village, item_no: int) -> list[str]:
 
 
 async def list_of(village: Village) -> list[tuple[object, ...]]:
-    return await village.rows("SELECT page_no, status FROM crawler_tasks WHERE task_type = 'MINI_SHOP' ORDER BY page_no")
+    return await village.rows(
+        "SELECT page_no, status FROM crawler_tasks WHERE task_type = 'MINI_SHOP' ORDER BY page_no"
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -186,7 +188,7 @@ def test_an_item_that_is_listed_but_whose_page_is_gone_is_absent_too() -> None:
         async with a_village(10, {"shops": {"a": 10}}, **QUICK) as village:
             await village.register("a")
             await village.crawl("a")
-            lost = [item_no for item_no, _ in village.sandbox.truths("a")][0]
+            lost = next(village.sandbox.truths("a"))[0]
             for absences in (1, 2):
                 village.sandbox.stage(a_detail(lost), Fault(name="gone"))
                 execution = await village.crawl("a")
@@ -223,7 +225,7 @@ def test_a_product_that_moves_to_another_shop_is_nobodys_absence() -> None:
             await village.register("a", "b")
             await village.crawl("a")
             await village.crawl("b")
-            moving = [item_no for item_no, _ in village.sandbox.truths("a")][0]
+            moving = next(village.sandbox.truths("a"))[0]
             village.sandbox.world.transfer(moving, "b")
             for seller_id in ("b", "a", "b", "a", "b"):
                 await village.crawl(seller_id)

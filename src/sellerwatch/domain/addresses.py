@@ -70,7 +70,7 @@ class Addresses:
 def _pattern(addresses: Addresses, kind: str) -> re.Pattern[str]:
     origin = re.escape(addresses.origin)
     if kind == "MINI_SHOP":
-        query = r"sellerId=[A-Za-z0-9._-]{1,64}&pageNo=(?:0|[1-9][0-9]{0,5})&pageSize=[1-9][0-9]{0,2}&order=LATEST"
+        query = r"sellerId=[A-Za-z0-9._-]{1,64}&pageNo=(?:0|[1-9][0-9]{0,5})&pageSize=[1-9][0-9]{0,6}&order=LATEST"
         return re.compile(rf"{origin}{re.escape(addresses.mini_shop_path)}\?{query}", re.ASCII)
     if kind == "SEARCH":
         return re.compile(rf"{origin}{re.escape(SEARCH_PATH)}\?{_SEARCH_QUERY.pattern}", re.ASCII)

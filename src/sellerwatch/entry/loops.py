@@ -27,6 +27,8 @@ class Loop:
     idle_ceiling: float = 0.0
     gather_seconds: float = 0.0
     """Woken, it lets so much time go by: what comes meanwhile is worked on together."""
+    pause_seconds: float = 0.0
+    """Having found something it looks again after this: at once, unless what it finds is to be spread over time."""
 
     @property
     def wake(self) -> str:
@@ -63,6 +65,8 @@ async def _keep(loop: Loop, clock: Clock, bell: Bell, stop: asyncio.Event) -> No
         if found:
             idle_seconds = loop.idle_seconds
             await clock.sleep(0)
+            if loop.pause_seconds:
+                await bell.wait(f"rest:{loop.name}", loop.pause_seconds)
         elif await bell.wait(loop.wake, idle_seconds):
             idle_seconds = loop.idle_seconds
             await clock.sleep(loop.gather_seconds)

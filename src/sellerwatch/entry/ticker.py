@@ -23,15 +23,18 @@ _GATHER_SECONDS = 0.25
 
 def ticker_loops(house: House) -> list[Loop]:
     """Trigger, relay, absorb, deliver, announce, and every sweep."""
+    # A house that is alone hears every bell: there these look for what comes due by itself, and that may be seldom.
+    seldom, very_seldom = max(30.0, house.poll_seconds), max(60.0, house.poll_seconds)
     loops = [
-        Loop("due", partial(house.trigger.open_due, DUE_AT_ONCE), 5.0, "due", 60.0),
-        Loop("absorb", partial(_absorb, house), 1.0, "absorb", 30.0, _GATHER_SECONDS),
-        Loop("delist", partial(_delist, house), 1.0, "delist", 60.0),
-        Loop("announce", house.announce.run, 1.0, "announce", 30.0),
-        Loop("alerts", partial(_alerts, house), 5.0, "alerts", 60.0),
+        Loop("due", partial(house.trigger.open_due, DUE_AT_ONCE), 5.0, "due", very_seldom, pause_seconds=5.0),
+        Loop("absorb", partial(_absorb, house), 1.0, "absorb", seldom, _GATHER_SECONDS),
+        Loop("delist", partial(_delist, house), 1.0, "delist", very_seldom),
+        Loop("announce", house.announce.run, 1.0, "announce", seldom),
+        Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
     ]
     if house.deliver:
-        loops.append(Loop("deliver", partial(_deliver, house), house.settings.delivery_interval, "deliver", 0.0, _GATHER_SECONDS))
+        every = house.settings.delivery_interval
+        loops.append(Loop("deliver", partial(_deliver, house), every, "deliver", 0.0, _GATHER_SECONDS))
     if house.outside:
         loops += [
             Loop("plan", house.outside.plan.run, 0.5, "plan", house.poll_seconds),

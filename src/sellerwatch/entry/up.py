@@ -22,10 +22,15 @@ _LOG = structlog.get_logger()
 async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = frozenset({TICKER, WORKER})) -> None:
     """The ticker's loops, the worker, or both."""
     await house.identities.load()
+    if house.outside:
+        house.outside.asking.is_stopping = stop.is_set
     loops = [life_loop(house, "+".join(sorted(roles)))]
     if TICKER in roles:
         loops += ticker_loops(house)
-    parts = [asyncio.create_task(run_loops(loops, house.clock, house.bell, stop))]
+    parts = [
+        asyncio.create_task(run_loops(loops, house.clock, house.bell, stop)),
+        asyncio.create_task(_wake_waiting(house, stop)),
+    ]
     if WORKER in roles and house.outside:
         parts.append(asyncio.create_task(_work(house, stop)))
     try:
@@ -37,6 +42,12 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
         await house.identities.keep_books()
         await house.store.transact(lambda unit: unit.chores.leave(house.owner))
         _LOG.info("stopped", owner=house.owner)
+
+
+async def _wake_waiting(house: House, stop: asyncio.Event) -> None:
+    """Who waits for an identity then sees that it is over."""
+    await stop.wait()
+    house.bell.ring("pool")
 
 
 async def _work(house: House, stop: asyncio.Event) -> None:
@@ -57,7 +68,7 @@ def _tell(job: Job, outcome: Settled | BaseException) -> None:
     task = job.task
     log = _LOG.bind(task_id=task.task_id, seller_id=task.seller_id, kind=task.kind.value, item_no=task.item_no)
     if isinstance(outcome, BaseException):
-        log.error("attempt lost", error=str(outcome))
+        log.error("attempt in trouble", error=str(outcome))
     elif not outcome.is_written:
         log.warning("attempt overtaken", attempt_id=job.attempt.attempt_id)
     else:

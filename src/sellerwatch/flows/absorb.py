@@ -10,7 +10,7 @@ crash in its middle leaves everything as it was.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import Document, DocumentKind
@@ -42,7 +42,7 @@ class _Batch:
     products: dict[int, Product]
     sources: dict[str, CrawlSource]
     at: datetime
-    pause: timedelta
+    chance: float
     touched: dict[int, Product] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     events: list[ProductEvent] = field(default_factory=list)
@@ -60,20 +60,20 @@ class Absorb:
 
     async def run(self) -> Absorbed:
         at = self.clock.now()
-        # The raws' own backoff is drawn outside the transaction, which may be tried again.
-        pause = backoff(0, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
-        absorbed = await self.store.transact(lambda unit: self._write(unit, at, pause))
+        # Drawn outside the transaction, which may be tried again.
+        chance = self.chance.random()
+        absorbed = await self.store.transact(lambda unit: self._write(unit, at, chance))
         if absorbed.changes:
             self.bell.ring("deliver")
         return absorbed
 
-    def _write(self, unit: Unit, at: datetime, pause: timedelta) -> Absorbed:
+    def _write(self, unit: Unit, at: datetime, chance: float) -> Absorbed:
         raws = unit.raws.lock_ripe(at, self.batch)
         if not raws:
             return Absorbed(0, 0, ())
         sellers = {raw.seller_id for raw in raws}
         sources = {s.seller_id: s.crawl_source for s in map(unit.sellers.get, sorted(sellers)) if s}
-        batch = _Batch(unit.products.lock({raw.item_no for raw in raws if raw.item_no}), sources, at, pause)
+        batch = _Batch(unit.products.lock({raw.item_no for raw in raws if raw.item_no}), sources, at, chance)
         for observation in _observations(raws):
             self._observe(batch, observation)
         unit.products.save(list(batch.touched.values()))
@@ -89,10 +89,11 @@ class Absorb:
         for raw in raws:
             try:
                 document = self.reader.document(raw.kind, raw.item_no, raw.body)
-            except Trouble as error:
-                raw.failed(str(error), batch.at + batch.pause * 2**raw.retry_count)
-                where = getattr(error, "where", raw.kind.value)
-                batch.drift.append((raw.kind, where, "unreadable", str(error)[:_SAMPLE]))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this raw's and must stop no other
+                why = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
+                pause = backoff(raw.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, batch.chance)
+                raw.failed(why, batch.at + pause)
+                batch.drift.append((raw.kind, getattr(error, "where", raw.kind.value), "unreadable", why[:_SAMPLE]))
                 continue
             batch.drift += [(raw.kind, name, "missing", str(raw.item_no)) for name in document.missing]
             batch.drift += [(raw.kind, name, "unknown", str(raw.item_no)) for name in document.unknown]

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
-from sellerwatch.domain.errors import Unreadable
+from sellerwatch.domain.errors import Trouble, Unreadable
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.pool import Lease, Pool
@@ -145,8 +145,10 @@ class Crawl:
         """A and B: receive as many as there are identities for, lease, claim."""
         outlook = await self._pool.outlook()
         if not outlook.free:
-            wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else _POLL_SECONDS
-            await self._bell.wait("pool", min(max(wait, 0.001), _POLL_SECONDS))
+            # Not longer than until the moment that was told, nor than it takes to see what others did to the pool.
+            longest = self._orders.poll_seconds
+            wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else longest
+            await self._bell.wait("pool", min(max(wait, 0.001), longest))
             return []
         deliveries = await self._queue.receive(min(room, outlook.free), self._orders.poll_seconds)
         if not deliveries:
@@ -180,7 +182,7 @@ class Crawl:
             early = [t.task_id for t in tasks.values() if t.status in {TaskStatus.WAITING, TaskStatus.RETRY}]
             are_out = unit.publications.are_out(early) if early else set()
             claimed, abandoned = [], []
-            for task in tasks.values():
+            for task in (tasks[task_id] for task_id in readable if task_id in tasks):
                 is_early = task.status in {TaskStatus.WAITING, TaskStatus.RETRY} and task.task_id not in are_out
                 if not task.is_open or is_early or task.has_live_claim(at) or task.seller_id in inactive:
                     continue
@@ -252,8 +254,12 @@ class Crawl:
             seconds = self._orders.claim_seconds
             held = [(job.task.task_id, job.attempt.attempt_id) for job in old]
             until = now + timedelta(seconds=seconds)
-            await self._queue.extend([job.delivery.receipt for job in old], seconds)
-            await self._store.transact(partial(_extend, held=held, until=until))
+            # Failing once must not end it: there are claims to keep for as long as anything runs.
+            try:
+                await self._queue.extend([job.delivery.receipt for job in old], seconds)
+                await self._store.transact(partial(_extend, held=held, until=until))
+            except Trouble as trouble:
+                self._tell(old[0], trouble)
 
 
 def _extend(unit: Unit, held: list[tuple[str, str]], until: datetime) -> None:

@@ -14,8 +14,9 @@ at any time, twice at once; each says how much it found.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from sellerwatch.domain.addresses import Addresses
@@ -27,7 +28,9 @@ from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
 from sellerwatch.steps.closing import Closing, cancel_tasks
 
+_FIGURED_BACK = 31
 _DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
+_MONTH_DAYS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class HealRules:
     task_outbox_retries: int = 3
     page_size: int = 500
     raw_retention_days: float = 90.0
+    usage_retention_months: int = 3
     timezone: str = "Asia/Seoul"
 
 
@@ -59,7 +63,6 @@ class Heal:
 
         def work(unit: Unit) -> int:
             tasks = unit.tasks.lock_stuck(at, before, self.rules.batch)
-            unit.attempts.abandon([task.attempt_id for task in tasks if task.attempt_id], at)
             self._start_again(unit, tasks, at)
             return len(tasks)
 
@@ -155,17 +158,16 @@ class Heal:
         return self._told("delist", await self.store.transact(work))
 
     async def daily_figures(self) -> int:
-        """Of yesterday, in the operators' time zone, once it has ended."""
+        """Of every day, in the operators' time zone, that has ended since the last one that was figured."""
         zone = ZoneInfo(self.rules.timezone)
         today = self.clock.now().astimezone(zone).date()
-        day = today - timedelta(days=1)
-        start = datetime(day.year, day.month, day.day, tzinfo=zone)
-        end = datetime(today.year, today.month, today.day, tzinfo=zone)
 
         def work(unit: Unit) -> int:
-            if unit.chores.figured_days(day):
-                return 0
-            return unit.chores.write_daily_figures(day, start, end)
+            days = [today - timedelta(days=back) for back in range(1, _FIGURED_BACK + 1)]
+            missing = list(takewhile(lambda day: not unit.chores.figured_days(day), days))
+            # Of a house that never figured any, what was before yesterday is nobody's business.
+            due = missing[:1] if len(missing) == len(days) else missing
+            return sum(unit.chores.write_daily_figures(day, *_bounds(day, zone)) for day in reversed(due))
 
         return await self.store.transact(work)
 
@@ -177,7 +179,7 @@ class Heal:
             "attempts": at - _DAYS_90,
             "breaker_events": at - _DAYS_90,
             "tasks": at - _DAYS_90,
-            "usage": at - _DAYS_90,
+            "usage": at - timedelta(days=_MONTH_DAYS * self.rules.usage_retention_months),
             "task_outbox": at - _DAYS_30,
             "product_outbox": at - _DAYS_30,
             "scheduler_outbox": at - _DAYS_30,
@@ -193,6 +195,7 @@ class Heal:
     def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> None:
         """On their way again, or FAILED when that was tried too often."""
         closing = self._closing(unit, tasks, at)
+        unit.attempts.abandon([task.attempt_id for task in tasks if task.attempt_id], at)
         for task in tasks:
             if task.status in {TaskStatus.RUNNING, TaskStatus.PUBLISHED}:
                 task.abandon(self.rules.abandons_max, at)
@@ -215,3 +218,10 @@ class Heal:
 
 def _prune(unit: Unit, what: str, before: datetime, count: int) -> int:
     return unit.chores.prune(what, before, count)
+
+
+def _bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    after = day + timedelta(days=1)
+    return datetime(day.year, day.month, day.day, tzinfo=zone), datetime(
+        after.year, after.month, after.day, tzinfo=zone
+    )

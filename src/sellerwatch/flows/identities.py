@@ -20,6 +20,8 @@ from sellerwatch.steps.asking import Asking
 _ALERT_OF = {BreakerScope.POOL: "pool_breaker_open", BreakerScope.SITE: "site_breaker_open"}
 _BACK = frozenset({PoolEventKind.RECOVERED, PoolEventKind.UNBLOCKED})
 _REFRESH_AHEAD = timedelta(minutes=10)
+_LOOKED_AT = 1000
+"""Of those that are due many may be lent or spent just now; they must not stand before the others."""
 
 
 @dataclass(slots=True)
@@ -67,11 +69,16 @@ class Identities:
         return expired
 
     async def refresh_tokens(self, count: int = 10) -> int:
-        """Fresh tokens before the old ones end, each by a lease of its own; how many were asked for."""
+        """Fresh tokens by the refresh schedule, and in any case before the old ones end; each by a lease of its own,
+        `count` at most. How many were asked for."""
         if self.asking is None:
             return 0
-        asked = 0
-        for agent_id in await self.pool.refreshable(self.clock.now() + _REFRESH_AHEAD, count):
+        asked, now = 0, self.clock.now()
+        ending = await self.pool.refreshable(now + _REFRESH_AHEAD, _LOOKED_AT)
+        due = await self.store.read(lambda unit: unit.identities.refresh_due(now, _LOOKED_AT))
+        for agent_id in dict.fromkeys([*ending, *due]):
+            if asked >= count:
+                break
             lease = await self.pool.lease_of(agent_id)
             if lease is None:
                 continue

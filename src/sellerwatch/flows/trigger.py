@@ -8,6 +8,7 @@ a STARTED execution, which `Plan` finds again when its claim has run out. One tr
 seller is being crawled, another trigger is answered with the open one.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -128,8 +129,11 @@ class Plan:
         at = self.clock.now()
         claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
         started = await self.store.transact(lambda unit: unit.executions.claim_started(claim, count))
-        for execution in started:
-            await self._plan(execution)
+        # All at once: one that waits for its answer holds up no other, nor does one that fails.
+        outcomes = await asyncio.gather(*map(self._plan, started), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
         return len(started)
 
     async def _plan(self, execution: Execution) -> None:

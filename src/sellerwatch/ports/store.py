@@ -295,6 +295,9 @@ class Identities(Protocol):
     def keep_token(self, agent_id: int, token: SealedToken | None, at: datetime) -> None:
         """The active token, and its place in the refresh schedule; None: no longer any."""
 
+    def refresh_due(self, at: datetime, count: int) -> list[int]:
+        """AVAILABLE identities whose token's refresh is due by its schedule, the longest due first."""
+
     def note_refresh(self, agent_id: int, at: datetime, *, is_success: bool) -> None: ...
     def tokens(self) -> list[tuple[int, SealedToken]]:
         """Every active token: for rekeying."""

@@ -25,6 +25,8 @@ from sellerwatch.steps.together import Together
 
 NETWORK_TRIES = 3
 REDIRECTS_MAX = 3
+RENEWAL_TRIES = 5
+"""So often the identity whose token was refused is asked for again: it rests, or the site has no room just then."""
 _NETWORK_BACKOFF_SECONDS = 0.5
 _SUMMARY_BYTES = 2048
 
@@ -37,6 +39,8 @@ class Patience:
     identity_switches: int = 3
     lease_age_seconds: float = 7.5
     """A lease older than this is not sent on: half of the window's guard, or a quarter of the lease if that is less."""
+    rest_seconds: float = 1.0
+    """Between two leases of one identity."""
 
 
 @dataclass(slots=True)
@@ -118,6 +122,9 @@ def _verdict_on_issue(issued: Issued) -> tuple[Verdict, str | None]:
         return Verdict.SITE_FAILURE, issued.answer.detail
     if issued.token is not None:
         return Verdict.SUCCESS, None
+    if issued.answer.redirect_to:
+        # The start page has moved for everybody: that blocks nobody.
+        return Verdict.SITE_FAILURE, f"HTTP {issued.answer.status}: redirected, and no token in the answer"
     verdict = judge(issued.answer.status, is_list=True).verdict
     return (Verdict.NEUTRAL if verdict is Verdict.SUCCESS else verdict), "no token in the answer"
 
@@ -129,10 +136,12 @@ class _Errand:
         self._asking, self._kind, self._url, self._task_id = asking, kind, url, task_id
         self._lease = lease
         self._clock = asking.clock
-        self._until = asking.clock.now() + timedelta(seconds=asking.patience.attempt_seconds)
+        self._began = asking.clock.now()
+        self._until = self._began + timedelta(seconds=asking.patience.attempt_seconds)
         self._asked = Asked()
-        self._switches = self._network_tries = self._redirects = 0
-        self._is_token_renewed = False
+        self._switches = self._network_tries = self._redirects = self._refusals = 0
+        self._renewing: Lease | None = None
+        """The last lease of the identity that is to have a fresh token and one more try."""
 
     async def run(self) -> Asked:
         asked = self._asked
@@ -143,8 +152,9 @@ class _Errand:
                 return asked
             asked.agent_id = lease.agent_id
             if lease.token is None:
-                usage, _ = await self._asking.issue(lease, self._task_id)
+                usage, is_issued = await self._asking.issue(lease, self._task_id)
                 asked.usages.append(usage)
+                self._renewing = lease if is_issued and self._renewing else None
             elif await self._request(lease):
                 return asked
 
@@ -155,9 +165,14 @@ class _Errand:
             if (self._clock.now() - lease.leased_at).total_seconds() <= self._asking.patience.lease_age_seconds:
                 return lease
             await self._asking.give_back([lease])
+        if self._renewing is not None and (again := await self._same_again(self._renewing)):
+            return again
         while True:
             if self._asking.is_stopping():
                 self._asked.error = "stopping"
+                return None
+            if self._clock.now() >= self._until:
+                self._asked.error = "the attempt's time is over"
                 return None
             grant = await self._asking.pool.lease(1)
             if grant.leases:
@@ -169,9 +184,23 @@ class _Errand:
                 return None
             await self._asking.bell.wait("pool", max((next_at - now).total_seconds(), 0.001))
 
+    async def _same_again(self, last: Lease) -> Lease | None:
+        """The identity of that lease once more, after its rest; None: somebody else has it, or it may not go out."""
+        rest = timedelta(seconds=self._asking.patience.rest_seconds)
+        for number in range(RENEWAL_TRIES):
+            free_at = max(last.leased_at + rest, self._clock.now() + rest if number else last.leased_at)
+            if self._asking.is_stopping() or free_at >= self._until:
+                break
+            await self._clock.sleep(max(0.0, (free_at - self._clock.now()).total_seconds()))
+            if lease := await self._asking.pool.lease_of(last.agent_id):
+                return lease
+        self._renewing = None
+        return None
+
     async def _request(self, lease: Lease) -> bool:
         """Make the request; whether that ends the errand."""
         at = self._clock.now()
+        self._renewing = None
         try:
             answer = await self._asking.fetch(self._url, lease)
         except Invalid as error:
@@ -194,7 +223,9 @@ class _Errand:
     async def _answered(self, lease: Lease, answer: Answer, at: datetime) -> bool:
         judged = judge(answer.status, is_list=self._kind.is_list)
         verdict = judged.verdict
-        if judged.is_token_refused and not self._is_token_renewed:
+        # A token from before may simply have ended; refused although it is fresh, it is the identity that is refused.
+        is_stale = judged.is_token_refused and lease.token is not None and lease.token.issued_at < self._began
+        if is_stale:
             verdict = Verdict.NEUTRAL
         error = None if judged.blame is None else f"HTTP {answer.status}"
         self._note(lease, self._url, at, answer.status, answer.duration_ms, error)
@@ -202,8 +233,9 @@ class _Errand:
         if judged.is_token_refused:
             report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, is_token_refused=True)
         await self._asking.report(report)
-        if judged.is_token_refused and not self._is_token_renewed:
-            self._is_token_renewed = True
+        if is_stale and self._refusals <= self._asking.patience.identity_switches:
+            self._refusals += 1
+            self._renewing = lease
             return False
         if answer.status == TOO_MANY_REQUESTS and self._switches < self._asking.patience.identity_switches:
             self._switches += 1

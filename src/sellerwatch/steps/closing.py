@@ -70,8 +70,9 @@ class Closing:
             return
         rounds = max(page.page_no for page in pages) // LIST_ROUND + 1
         last_round = [page for page in pages if page.page_no // LIST_ROUND == rounds - 1]
+        listed = self.unit.listings.count(execution.execution_id)
         state, is_round_due = list_verdict(
-            listed=self.unit.listings.count(execution.execution_id),
+            listed=listed,
             expected=execution.expected_items,
             has_failed_pages=any(page.status is TaskStatus.FAILED for page in last_round),
             rounds=rounds,
@@ -93,13 +94,22 @@ class Closing:
             )
         elif state is not ListState.OPEN:
             execution.end_list(is_complete=state is ListState.COMPLETE)
+            if state is ListState.COMPLETE and execution.expected_items is None:
+                self._count_what_was_found(execution, listed)
             if state is ListState.INCOMPLETE:
-                listed = self.unit.listings.count(execution.execution_id)
                 execution.error_message = f"list incomplete: {listed} of {execution.expected_items} items seen"
+
+    def _count_what_was_found(self, execution: Execution, listed: int) -> None:
+        """A keyword search does not say how many items it has: a seller crawled by it has what was found."""
+        seller = self.unit.sellers.lock(execution.seller_id)
+        if seller:
+            seller.record_product_count(listed, self.at)
+            self.unit.sellers.save(seller)
 
 
 def cancel_tasks(closing: Closing, tasks: list[Task], reason: str) -> None:
-    """Tasks that will not be made: FAILED with the reason, their outbox rows never sent."""
+    """Tasks that will not be made: FAILED with the reason, their outbox rows never sent, attempts under way ended."""
+    closing.unit.attempts.abandon([task.attempt_id for task in tasks if task.attempt_id], closing.at)
     for task in tasks:
         task.cancel(reason, closing.at)
         closing.closed(task)

@@ -169,7 +169,8 @@ class Settling:
             task.succeed(at)
         else:
             task.miss(blame, error or "no answer", self._rules.task_retries, at)
-        if asked.is_gone:
+        if asked.is_gone and task.kind is TaskKind.DETAIL:
+            # Whether an item is there its own page says; options that are gone say nothing of that.
             writing.gone.append((task.execution_id, task.item_no))
         if task.status is TaskStatus.RETRY:
             pause = backoff(task.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)

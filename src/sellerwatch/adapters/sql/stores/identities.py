@@ -12,7 +12,7 @@ from sqlalchemy import Insert, bindparam, case, false, func, insert, select, tru
 
 from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut
+from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, said
 from sellerwatch.adapters.sql.tables import (
     circuit_breaker_event,
     circuit_breaker_state,
@@ -141,6 +141,19 @@ _REFRESHED = Prepared(
     ),
     ("agent", "at", "success_at", "succeeded_at", "next_at"),
 )
+_REFRESH_DUE = Prepared(
+    select(_S.agent_id)
+    .join_from(token_refresh_schedule, user_agent_pool, _U.agent_id == _S.agent_id)
+    .where(
+        _S.is_enabled == true(),
+        _S.next_refresh_time <= bindparam("at"),
+        _U.is_active == true(),
+        _U.status == said(IdentityStatus.AVAILABLE),
+    )
+    .order_by(_S.next_refresh_time, _S.agent_id)
+    .limit(bindparam("count")),
+    ("at", "count"),
+)
 _TOKENS = Prepared(select(_T.agent_id, *_sealed).where(_T.is_active == true()).order_by(_T.token_id))
 
 
@@ -209,6 +222,9 @@ class Identities:
         [(token_id,)] = session.rows(_TOKEN_ID, (token.fingerprint,))
         due_at = session.to_db(min(token.issued_at + timedelta(seconds=REFRESH_SECONDS), token.expires_at))
         session.run(_REFRESH, (agent_id, token_id, due_at, REFRESH_SECONDS, 1, 0, moment, moment))
+
+    def refresh_due(self, at: datetime, count: int) -> list[int]:
+        return [row[0] for row in self._session.rows(_REFRESH_DUE, (self._session.to_db(at), count))]
 
     def note_refresh(self, agent_id: int, at: datetime, *, is_success: bool) -> None:
         moment, next_at = self._session.to_db(at), self._session.to_db(at + timedelta(seconds=REFRESH_SECONDS))

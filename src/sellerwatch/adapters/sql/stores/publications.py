@@ -11,7 +11,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, case, func, literal_column, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
@@ -95,17 +95,18 @@ _ZOMBIES = Prepared(
     ),
     ("at", "count"),
 )
-_FREE = PreparedIn(
-    lambda ids: (
-        update(crawler_task_outbox)
-        .where(_O.id.in_(ids), also(_O.status) == _PROCESSING)
-        .values({"status": _PENDING} | _unclaimed)
-    )
-)
 _task_is_open = (
     select(crawler_tasks.c.id)
     .where(crawler_tasks.c.task_id == _O.task_id, among(crawler_tasks.c.status, OPEN))
     .correlate(crawler_task_outbox)
+)
+# A worker may have been quicker than the mark: what is closed by now needs no message any more.
+_FREE = PreparedIn(
+    lambda ids: (
+        update(crawler_task_outbox)
+        .where(_O.id.in_(ids), also(_O.status) == _PROCESSING)
+        .values({"status": case((_task_is_open.exists(), _PENDING), else_=_SENT)} | _unclaimed)
+    )
 )
 _LOCK_FAILED = Prepared(
     skip_locked(_whole.where(_O.status == _FAILED, _task_is_open.exists()).limit(bindparam("count"))), ("count",)
