@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from e2e.town import Running, Town, a_town, ask, pause
 
 pytestmark = pytest.mark.slow
 
 SHOPS = {"atelier": 60, "lunaire": 40}
-QUICK = {"claim_seconds": 2, "lease_seconds": 12, "task_attempt_seconds": 8, "sweep_seconds": 1, "task_stuck_seconds": 10}
+QUICK = {
+    "claim_seconds": 2,
+    "lease_seconds": 12,
+    "task_attempt_seconds": 8,
+    "sweep_seconds": 1,
+    "task_stuck_seconds": 10,
+}
 SLOW_MARKET = ("--latency", "1000", "--jitter", "700")
 FEW = 12
 """Requests at once where there are killers: the crawl is to outlive them, with much under way at any time."""

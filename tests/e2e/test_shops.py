@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.town import Running, Town, a_town
 
+from e2e.town import Running, Town, a_town
 from sellerwatch.sandbox.truth import agrees
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,9 @@ def test_two_shops_are_known_whole_and_then_exactly_what_changed(tmp_path: Path)
         assert len(changes) == 18
         crawl(town, up)
         town.check(set(changes), deliveries=1800 + 18)
-        wrong = {item: (made, told(town, item)) for item, made in changes.items() if not is_told(made, told(town, item))}
+        wrong = {
+            item: (made, told(town, item)) for item, made in changes.items() if not is_told(made, told(town, item))
+        }
         assert wrong == {}
 
         seen = town.stats()
@@ -67,7 +69,9 @@ def told(town: Town, item: int) -> Changes:
     [copy] = town.copies({item}).values()
     assert (copy["eventType"], copy["version"]) == ("PRODUCT_UPDATED", 2)
     # The pictures in a description follow from it: the sandbox counts them as the description.
-    return {each["field"]: (each["old"], each["new"]) for each in copy["changes"] if each["field"] != "descriptionImages"}
+    return {
+        each["field"]: (each["old"], each["new"]) for each in copy["changes"] if each["field"] != "descriptionImages"
+    }
 
 
 def is_told(made: Changes, told: Changes) -> bool:

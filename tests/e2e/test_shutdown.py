@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from e2e.town import Running, Town, a_free_port, a_town, ask, until
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,9 @@ def test_what_does_not_end_in_time_is_handed_back(tmp_path: Path) -> None:
 
 
 def test_a_second_signal_ends_it_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    with a_town(tmp_path, concurrency=20, claim_seconds=2, lease_seconds=12, task_attempt_seconds=8, sweep_seconds=1) as town:
+    with a_town(
+        tmp_path, concurrency=20, claim_seconds=2, lease_seconds=12, task_attempt_seconds=8, sweep_seconds=1
+    ) as town:
         up = begin(town)
         until_done(town, 10)
         ask(f"{town.market}/__faults", {"next": [{"path": "*", "fault": "slow", "seconds": 9, "times": 20}]})
@@ -152,7 +155,11 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path) -> None:
     with a_town(tmp_path) as town:
         town.sandbox(atelier=1)
         port = int(town.market.rpartition(":")[2])
-        for again in (town.up(port=port), town.start("sandbox", "--port", str(port)), town.start("up", "--sandbox", "--port", "0", "--sandbox-port", str(port))):
+        for again in (
+            town.up(port=port),
+            town.start("sandbox", "--port", str(port)),
+            town.start("up", "--sandbox", "--port", "0", "--sandbox-port", str(port)),
+        ):
             assert again.ended() == 1
             assert again.out.read_text(encoding="utf-8") == ""
             told = again.err.read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 import structlog
 
+from sellerwatch.domain.errors import Trouble
 from sellerwatch.entry.loops import run_loops
 from sellerwatch.entry.ticker import life_loop, ticker_loops
 from sellerwatch.flows.crawl import Job
@@ -67,8 +68,10 @@ def _tell(job: Job, outcome: Settled | BaseException) -> None:
         return
     task = job.task
     log = _LOG.bind(task_id=task.task_id, seller_id=task.seller_id, kind=task.kind.value, item_no=task.item_no)
-    if isinstance(outcome, BaseException):
-        log.error("attempt in trouble", error=str(outcome))
+    if isinstance(outcome, Trouble):
+        log.warning("attempt in trouble", error=str(outcome))
+    elif isinstance(outcome, BaseException):
+        log.error("attempt lost", error=str(outcome))
     elif not outcome.is_written:
         log.warning("attempt overtaken", attempt_id=job.attempt.attempt_id)
     else:

@@ -52,6 +52,8 @@ class Asked:
     error: str | None = None
     is_gone: bool = False
     is_path_gone: bool = False
+    asked_at: datetime | None = None
+    """When the request that was answered went out: what it says was true no earlier."""
     agent_id: int = 0
     http_status: int | None = None
     duration_ms: int = 0
@@ -241,7 +243,7 @@ class _Errand:
             self._switches += 1
             return False
         asked = self._asked
-        asked.answer, asked.blame, asked.error = answer, judged.blame, error
+        asked.answer, asked.asked_at, asked.blame, asked.error = answer, at, judged.blame, error
         asked.is_gone, asked.is_path_gone = judged.is_gone, judged.is_path_gone
         return True
 

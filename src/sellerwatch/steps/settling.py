@@ -184,22 +184,22 @@ class Settling:
         if harvest.unreadable:
             raise Unreadable(harvest.task.kind, harvest.unreadable)
         if harvest.listing is not None:
-            return self._take_in_list(writing, harvest.task, harvest.listing)
+            return self._take_in_list(writing, harvest, harvest.listing)
         answer = harvest.asked.answer
         if answer is None:
             raise Unreadable(harvest.task.kind, "no answer")
         task, kind = harvest.task, DocumentKind(harvest.task.kind)
-        self._take_in_document(writing, task, kind, task.item_no, answer.body, self._absorbed_by(writing))
+        self._take_in_document(writing, harvest, kind, task.item_no, answer.body, self._absorbed_by(writing))
         return 0
 
     def _take_in_document(
-        self, writing: _Writing, task: Task, kind: DocumentKind, item_no: int, body: bytes, ripe_at: datetime
+        self, writing: _Writing, harvest: Harvest, kind: DocumentKind, item_no: int, body: bytes, ripe_at: datetime
     ) -> None:
         """News is kept to be absorbed; what equals the applied document to the byte only says: seen."""
         raw_hash = content_hash(body)
         head = writing.heads.get(item_no)
         seen = head.seen.get(kind) if head and head.status is ProductStatus.ACTIVE else None
-        fetched_at = task.started_at or writing.at
+        task, fetched_at = harvest.task, harvest.asked.asked_at or writing.at
         if seen and seen.raw_hash == raw_hash:
             writing.touches.append(Touch(item_no, kind, raw_hash, fetched_at))
             return
@@ -213,7 +213,8 @@ class Settling:
             )
         )
 
-    def _take_in_list(self, writing: _Writing, task: Task, listing: Listing) -> int:
+    def _take_in_list(self, writing: _Writing, harvest: Harvest, listing: Listing) -> int:
+        task = harvest.task
         execution = writing.closing.executions[task.execution_id]
         if listing.count is not None:
             execution.expected_items = listing.count
@@ -226,7 +227,7 @@ class Settling:
             new.discard(entry.item_no)
             is_followed = self._is_followed(writing, entry.item_no, entry.raw)
             ripe_at = self._absorbed_by(writing) if is_followed else writing.at
-            self._take_in_document(writing, task, DocumentKind.MINI_SHOP, entry.item_no, entry.raw, ripe_at)
+            self._take_in_document(writing, harvest, DocumentKind.MINI_SHOP, entry.item_no, entry.raw, ripe_at)
             if is_followed:
                 follow_ups += item_tasks(task.execution_id, task.seller_id, entry.item_no, self._addresses, writing.at)
         for number, bad in enumerate(listing.bad):
