@@ -55,6 +55,11 @@ class Orders:
     """No lease is held while the queue is asked; a message ends it, and `stop` is seen after it."""
 
     @property
+    def finishing_seconds(self) -> float:
+        """How long answers are still waited for; what is left of the time is for handing back the rest."""
+        return max(self.shutdown_seconds - 1, self.shutdown_seconds / 2)
+
+    @property
     def worthwhile_room(self) -> int:
         """Messages are taken by the dozen: each taking is five transactions, however few they are."""
         return max(1, self.concurrency // 4)
@@ -101,7 +106,7 @@ class Crawl:
             while not self._is_stopping:
                 await self._take_and_start()
             if self._running:
-                await asyncio.wait(self._running, timeout=self._orders.shutdown_seconds)
+                await asyncio.wait(self._running, timeout=self._orders.finishing_seconds)
         finally:
             keeper.cancel()
             for task in self._running:

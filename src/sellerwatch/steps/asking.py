@@ -6,6 +6,7 @@ token is discarded and one more try made. Network errors: a few tries with backo
 more request. What is left after that is the task's outcome. A crash anywhere leaves a lease that the pool takes back.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -82,7 +83,8 @@ class Asking:
         self.report = Together(pool.report, clock, group_seconds)
         self.fetch = marketplace.fetch
         self.is_stopping: Callable[[], bool] = lambda: False
-        """Who waits for an identity stops waiting when this turns true: it is not the task's fault."""
+        """Who waits for an identity stops waiting when this turns true, and who is cancelled then hands its task back:
+        it is not the task's fault."""
 
     async def ask(self, kind: TaskKind, url: str, *, task_id: str | None = None, lease: Lease | None = None) -> Asked:
         """Ask until there is an outcome; `lease` is used first when it is given."""
@@ -144,14 +146,25 @@ class _Errand:
         self._switches = self._network_tries = self._redirects = self._refusals = 0
         self._renewing: Lease | None = None
         """The last lease of the identity that is to have a fresh token and one more try."""
+        self._out: Lease | None = None
+        """The last lease that a request may have gone out on."""
 
     async def run(self) -> Asked:
+        try:
+            return await self._run()
+        except asyncio.CancelledError:
+            if not self._asking.is_stopping():
+                raise
+            return await self._broken_off()
+
+    async def _run(self) -> Asked:
         asked = self._asked
         while True:
             lease = await self._a_lease()
             if lease is None:
                 asked.blame = Blame.NOT_ITS_OWN
                 return asked
+            self._out = lease
             asked.agent_id = lease.agent_id
             if lease.token is None:
                 usage, is_issued = await self._asking.issue(lease, self._task_id)
@@ -159,6 +172,14 @@ class _Errand:
                 self._renewing = lease if is_issued and self._renewing else None
             elif await self._request(lease):
                 return asked
+
+    async def _broken_off(self) -> Asked:
+        """There is no time left to wait for the answer: what was spent stays spent, and nobody is blamed."""
+        if self._out is not None:
+            # Nothing happens to one that was reported.
+            await self._asking.report(Report(self._out.lease_id, self._out.agent_id, Verdict.NEUTRAL))
+        self._asked.blame, self._asked.error = Blame.NOT_ITS_OWN, "stopping"
+        return self._asked
 
     async def _a_lease(self) -> Lease | None:
         """The one at hand if it is fresh, else a new one, waiting for it until the attempt is over."""

@@ -87,9 +87,7 @@ _SAVE = Prepared(
     ("status_again", *_STATE, "key", "owner"),
 )
 _PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_STATE, "key"))
-_RESTATE = Prepared(
-    update(product_outbox).where(_O.outbox_id == bindparam("key")), ("payload", "event_type", "key")
-)
+_RESTATE = Prepared(update(product_outbox).where(_O.outbox_id == bindparam("key")), ("payload", "event_type", "key"))
 _ANY_FAILED = Prepared(select(_O.id).where(_O.status == _FAILED).limit(1))
 _ZOMBIES = Prepared(
     skip_locked(
