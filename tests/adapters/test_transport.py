@@ -283,6 +283,7 @@ def test_what_was_compressed_is_inflated(encoding, compress, size):
     assert inflate(compress(body), encoding, 32 * MB) == body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.parametrize("size", [SMALL_BYTES + 1, 100_000, MB, 3 * MB, 500 * MB])
 def test_a_ratio_above_a_hundred_is_a_bomb(encoding, size):
@@ -293,6 +294,7 @@ def test_a_ratio_above_a_hundred_is_a_bomb(encoding, size):
     assert caught.value.why is NoAnswerWhy.TOO_LARGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 200_000, 450_000], ids=["a plain one", "behind noise", "at the very end"])
 def test_a_bomb_of_half_a_megabyte_costs_at_most_eight(before):
     stream = zlib.compressobj(9, wbits=31)

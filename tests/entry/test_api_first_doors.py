@@ -155,6 +155,7 @@ async def test_a_crawl_tells_its_first_tasks_and_not_their_follow_ups(
     assert (shown.json()["status"], shown.json()["totalTasks"]) == ("IN_PROGRESS", 4)
 
 
+@pytest.mark.slow
 async def test_a_second_crawl_is_refused_with_the_open_ones_id(at: Door) -> None:
     await at.call("POST", "/api/v1/sellers", {"sellerId": "a", "name": "A"})
     first = (await at.call("POST", "/api/v1/sellers/a/crawl")).json()["executionId"]
@@ -190,6 +191,7 @@ async def test_an_execution_is_asked_for_by_its_id_only(at: Door, name: str) -> 
     assert answer.json()["errors"][0]["field"] == "executionId"
 
 
+@pytest.mark.slow
 async def test_an_execution_is_shown_to_viewers(at: Door) -> None:
     await at.call("POST", "/api/v1/sellers", {"sellerId": "a", "name": "A"})
     begun = (await at.call("POST", "/api/v1/sellers/a/crawl")).json()["executionId"]

@@ -195,6 +195,7 @@ def at_once() -> Any:
     return datetime(2026, 11, 18, tzinfo=UTC)
 
 
+@pytest.mark.slow
 async def test_what_nobody_foresaw_is_500_without_inner_details(at: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(_: object) -> None:
         raise ZeroDivisionError("at /srv/secret/path.py")

@@ -87,6 +87,7 @@ async def test_a_connection_is_kept_for_the_next_request(tmp_path: Path, monkeyp
         writer.close()
 
 
+@pytest.mark.slow
 async def test_line_breaks_keep_no_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
     async with door(tmp_path) as at, served(at.app, HOST, 0) as address:

@@ -54,6 +54,7 @@ def test_without_a_secret_the_one_beside_the_database_signs(tmp_path: Path) -> N
     assert kept.read_text().strip() not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "settings", "code", "said"),
     [

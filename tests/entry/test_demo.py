@@ -31,6 +31,7 @@ def _logs() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 async def test_everything_is_found_delivered_and_accounted_for(tmp_path: Path) -> None:
     told = io.StringIO()
     shown = await demo(2, 15, tmp_path / "kept", Stage(Console(file=told, width=200)), seed=3)
@@ -50,6 +51,7 @@ async def test_everything_is_found_delivered_and_accounted_for(tmp_path: Path) -
         await demo(1, 1, tmp_path / "kept", Stage(Console(file=told)))
 
 
+@pytest.mark.slow
 async def test_on_a_terminal_the_progress_is_drawn(tmp_path: Path) -> None:
     told = io.StringIO()
     shown = await demo(1, 3, None, Stage(Console(file=told, width=120, force_terminal=True)))
@@ -189,6 +191,7 @@ def test_the_sandbox_runs_alone(tmp_path: Path) -> None:
         assert sandbox.wait(30) == 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once() -> None:
     stubborn = """
 import asyncio

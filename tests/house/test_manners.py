@@ -93,6 +93,7 @@ def test_nothing_happens_at_import() -> None:
     assert watched(HOUSE, importable()) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
