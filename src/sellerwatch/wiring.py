@@ -152,6 +152,7 @@ def build(
     database = Database(
         engine(settings.database_url, pool_min=settings.database_pool_min, pool_max=settings.database_pool_max),
         inline=is_alone,
+        wait=clock.sleep,
     )
     store: Store = SqlStore(database)
     pool: Pool = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)

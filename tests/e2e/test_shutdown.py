@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.town import Running, Town, a_free_port, a_town, ask, until
+from e2e.town import SECRET, Running, Town, a_free_port, a_town, ask, until
 
 pytestmark = pytest.mark.slow
 
@@ -178,48 +178,56 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path) -> None:
             assert f":{port}" in told
 
 
-def test_a_product_server_that_is_away_at_first_is_told_everything_later(tmp_path: Path) -> None:
-    with a_town(tmp_path) as town:
-        town.sandbox("--seed", "3", **SHOPS)
-        market, port = town.market, a_free_port()
-        town.set(product_server_url=f"http://127.0.0.1:{port}/products")
+def test_neighbours_that_are_gone_for_a_while_are_found_again(tmp_path: Path) -> None:
+    """The marketplace in the middle of a crawl, the product server from the start."""
+    with a_town(tmp_path, concurrency=20, breaker_open_seconds=3) as town:
+        port, other = a_free_port(), a_free_port()
+        sandbox = town.sandbox("--seed", "3", "--latency", "300", port=port, **SHOPS)
+        town.set(product_server_url=f"http://127.0.0.1:{other}/products")
         up = town.up()
         up.until_it_says("changes go to")
         add(town, *SHOPS)
-        until_done(town, REQUESTS - 2)
+        until_done(town, 60)
+        assert town.stats()["violations"] == 0
+        sandbox.kill()
+        until_told(town, "site breaker OPEN")
         until(lambda: "product_server_away" in town.does("status", "--json"), 30, up.says)
-        town.sandbox("--seed", "3", port=port, **SHOPS)
+        town.sandbox("--seed", "3", "--latency", "300", port=port, **SHOPS)
+        server = town.start("sandbox", "--port", str(other), "--seed", "3", "--sellers", "", "--secret", SECRET)
+        server.until_it_says("MARKETPLACE_URL=")
         town.until_settled(150, up)
-        town.check(set(), deliveries=100)
-        assert ask(f"{market}/__stats")["receiver"]["requests"] == 0
+        all_is_there(town)
+        received = ask(f"http://127.0.0.1:{other}/__stats")["receiver"]
+        assert (received["deliveries"], received["products"], received["mismatches"]) == (100, 100, 0)
         assert "product_server_away" not in town.does("status", "--json")
 
 
-@pytest.mark.parametrize("is_gone", [True, False], ids=["its process is gone", "it does not answer"])
-def test_a_marketplace_that_is_away_for_seconds_costs_these_and_nothing_else(tmp_path: Path, *, is_gone: bool) -> None:
-    with a_town(tmp_path, concurrency=20, read_timeout=2, breaker_open_seconds=3, task_attempt_seconds=20) as town:
-        port = a_free_port()
-        town.set(product_server_url="http://127.0.0.1:1/unused")
-        sandbox = town.sandbox("--seed", "3", "--latency", "300", port=port, **SHOPS)
+def test_a_marketplace_that_does_not_answer_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    with a_town(tmp_path, concurrency=20, breaker_open_seconds=3, read_timeout=1) as town:
+        server = town.sandbox(nobody=0)
+        product_server_url = town.settings["PRODUCT_SERVER_URL"]
+        sandbox = town.sandbox("--seed", "3", "--latency", "300", **SHOPS)
+        town.set(product_server_url=product_server_url)
         up = town.up()
         up.until_it_says("changes go to")
         add(town, *SHOPS)
         until_done(town, 30)
-        before = town.stats() if is_gone else None
-        if is_gone:
-            sandbox.kill()
-        else:
-            os.kill(sandbox.pid, signal.SIGSTOP)
-        until(lambda: "site breaker OPEN" in town.does("status"), 60, up.says)
-        if is_gone:
-            town.sandbox("--seed", "3", "--latency", "300", port=port, **SHOPS)
-        else:
-            os.kill(sandbox.pid, signal.SIGCONT)
+        os.kill(sandbox.pid, signal.SIGSTOP)
+        until_told(town, "site breaker OPEN")
+        os.kill(sandbox.pid, signal.SIGCONT)
         town.until_settled(150, up)
-        assert town.bad_things() == {}
-        products = town.products()
-        assert products.keys() == town.truths().keys()
-        assert all(product["complete"] for product in products.values())
+        all_is_there(town)
         assert town.stats()["violations"] == 0
-        assert before is None or before["violations"] == 0
-        assert town.count("SELECT count(*) FROM user_agent_pool WHERE status = 'BLOCKED'") == 0
+        assert server.is_alive()
+
+
+def until_told(town: Town, what: str) -> None:
+    until(lambda: what in town.does("status"), 60, lambda: f"{what!r} is not told: {town.does('status')}")
+
+
+def all_is_there(town: Town) -> None:
+    assert town.bad_things() == {}
+    products = town.products()
+    assert products.keys() == town.truths().keys()
+    assert all(product["complete"] and product["version"] == 1 for product in products.values())
+    assert town.count("SELECT count(*) FROM user_agent_pool WHERE status = 'BLOCKED'") == 0

@@ -105,9 +105,17 @@ def engine(url: str, *, pool_min: int = 10, pool_max: int = 50, busy_seconds: fl
     return made
 
 
-def opened(engine: Engine, *, for_reading: bool) -> Connection:
-    """A SQLite connection for somebody to keep: each of its transactions begins as a reader's or a writer's."""
-    return engine.connect().execution_options(**{_READING: for_reading})
+def opened(engine: Engine, *, for_reading: bool, waits: bool = True) -> Connection:
+    """A SQLite connection for somebody to keep: each of its transactions begins as a reader's or a writer's.
+
+    One that does not wait is refused at once while another writes.
+    """
+    connection = engine.connect().execution_options(**{_READING: for_reading})
+    if not waits:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("PRAGMA busy_timeout = 0")
+    return connection
 
 
 @contextmanager
