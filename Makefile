@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup setup-dev demo test check fmt lint types floors bench lock clean
+.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench lock clean
 
 help:
 	@paint() { if [ -t 1 ]; then tput "$$@" 2>/dev/null || true; fi; }; \
@@ -45,12 +45,16 @@ setup: $(RUNTIME) ## what it takes to run, in .venv (again only when a lock chan
 ##@ To work on it
 
 # The coverage floor is for the whole suite: with TESTS= it is left out.
-test: setup-dev ## everything, with coverage of at least 80 %
+test: setup-dev servers ## everything, with coverage of at least 80 %
 	@$(PYTEST) --hypothesis-profile=ci \
 	  $(if $(TESTS),$(TESTS),--cov --cov-report=term --cov-fail-under=80)
 
-check: setup-dev lint types floors ## before each commit: style, types, floors, fast tests (under 90 s)
+check: setup-dev servers lint types floors ## before each commit: style, types, floors, fast tests (under 90 s)
 	@$(PYTEST) -q -m 'not slow' $(TESTS)
+
+servers: ## the servers that tests start for themselves, from the system's packages where they are missing
+	@command -v redis-server >/dev/null || { apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
 
 lint: setup-dev ## style: ruff, and the formatter's opinion
 	@$(BIN)/ruff check --quiet .

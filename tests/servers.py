@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,17 @@ class Redis:
         with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
             connection.sendall(command.encode())
             return connection.recv(65536)
+
+    def says(self, answer: bytes, *words: str) -> bool:
+        """Whether it comes to answer so within a while; False at once when it is gone."""
+        for _ in range(int(STARTS_WITHIN_SECONDS / 0.02)):
+            if self.process.poll() is not None:
+                return False
+            with suppress(OSError):
+                if answer in self.say(*words):
+                    return True
+            time.sleep(0.02)
+        return False
 
 
 @contextmanager
@@ -53,23 +64,11 @@ def _started(program: str, folder: str, options: tuple[str, ...]) -> Redis:
         command = [program, *here, "--save", "", "--appendonly", "no", *options]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         server = Redis(port, process)
-        if _answers(server):
+        if server.says(b"+PONG", "PING"):
             return server
         process.kill()
         process.wait()
     raise AssertionError(f"redis-server does not start:\n{log.read_text() if log.exists() else ''}")
-
-
-def _answers(server: Redis) -> bool:
-    for _ in range(int(STARTS_WITHIN_SECONDS / 0.02)):
-        if server.process.poll() is not None:
-            return False
-        try:
-            if server.say("PING").startswith(b"+PONG"):
-                return True
-        except OSError:
-            time.sleep(0.02)
-    return False
 
 
 def a_free_port() -> int:

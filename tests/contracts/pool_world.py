@@ -1,18 +1,22 @@
 """What the pool's contract tests stand on: a clock that is moved by hand, identities, reports, and every engine.
 
-An engine is a function from (database, clock, limits) to a Pool; two pools that it opens are one pool seen by two
-processes. Limits are those of a test's story; what it is not about is out of the way.
+An engine is a function from (where it keeps it, clock, limits) to a Pool; two pools that it opens are one pool seen by
+two processes. Limits are those of a test's story; what it is not about is out of the way.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from redis.asyncio import Redis
+
+import servers
 from builders import an_id
 from sellerwatch.adapters.chance import SeededChance
+from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine, for_dialect
@@ -72,20 +76,46 @@ def sql(database: Database, clock: FakeClock, limits: Limits) -> Pool:
     return SqlPool(database, clock, SeededChance(next(_seeds)), limits)
 
 
-ENGINES = {"sql": sql}
+def redis(client: Redis, clock: FakeClock, limits: Limits) -> Pool:
+    return RedisPool(client, SeededChance(next(_seeds)), limits, now=clock.now)
 
 
-@contextmanager
-def afresh(name: str) -> Iterator[World]:
+ENGINES = ("sql", "redis")
+
+
+@asynccontextmanager
+async def a_client(server: servers.Redis) -> AsyncIterator[Redis]:
+    """Of an empty Redis."""
+    async with Redis.from_url(server.url) as client:
+        await client.flushall()
+        yield client
+
+
+@asynccontextmanager
+async def afresh(name: str, server: servers.Redis, clock: FakeClock | None = None) -> AsyncIterator[World]:
     """An engine with nothing in it, for tests that begin many times over."""
-    assert name == "sql"
-    clock, made = FakeClock(), engine("sqlite://")
+    clock = clock or FakeClock()
+    if name == "redis":
+        async with a_client(server) as client:
+            yield World(clock, lambda limits: redis(client, clock, limits))
+        return
+    made = engine("sqlite://")
     with made.begin() as connection:
         held = for_dialect(tables.metadata, "sqlite")
         held.create_all(connection, [held.tables[each] for each in held.tables if each.startswith("pool_")])
     database = Database(made, inline=True)
     yield World(clock, lambda limits: sql(database, clock, limits))
     database.close()
+
+
+@contextmanager
+def held(run: Callable[[Any], Any], managed: AbstractAsyncContextManager[World]) -> Iterator[World]:
+    """For state machines, which are not async: `run` runs a coroutine to its end."""
+    world = run(managed.__aenter__())
+    try:
+        yield world
+    finally:
+        run(managed.__aexit__(None, None, None))
 
 
 def identities(count: int) -> list[Identity]:

@@ -5,11 +5,8 @@ from datetime import timedelta
 import pytest
 
 from contracts.pool_world import (
-    ENGINES,
     HOUR,
     MORNING,
-    FakeClock,
-    World,
     a_token,
     an_identity,
     ask,
@@ -17,18 +14,11 @@ from contracts.pool_world import (
     standing,
     use,
 )
-from sellerwatch.adapters.sql.database import Database
 from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.identities import IdentityStatus, Verdict
 from sellerwatch.ports.pool import WhyNot
 
 ISSUE = {"is_issue": True, "is_token_refused": True}
-
-
-@pytest.fixture(params=ENGINES)
-def world(request, database: Database) -> World:
-    clock = FakeClock()
-    return World(clock, lambda limits: ENGINES[request.param](database, clock, limits))
 
 
 async def told(pool) -> list[tuple[str, int | None]]:
@@ -244,6 +234,13 @@ async def test_a_429_when_asking_for_a_token_is_a_429_all_the_same_for_its_next_
     assert (one.status, one.health_score) == (IdentityStatus.SUSPENDED, 100)
 
 
+async def test_a_429_when_a_token_is_refreshed_discards_the_one_it_has(world):
+    pool = await world.pool(2)
+    await ask(pool, 1, Verdict.RATE_LIMITED, is_issue=True)
+    one = (await standing(pool, 1)).identity
+    assert (one.status, one.health_score, one.token) == (IdentityStatus.SUSPENDED, 100, None)
+
+
 async def test_a_rekeyed_token_replaces_the_same_token_only(world):
     pool = await world.pool(1)
     await pool.keep_token(1, a_token("token of 1", key="k2"))
@@ -302,6 +299,26 @@ async def test_a_verb_that_its_state_does_not_allow_is_refused_and_changes_nothi
         with pytest.raises(WrongVerb):
             await getattr(pool, verb)(agent_id)
     assert await told(pool) == [("BLOCKED", 2)]
+
+
+async def test_who_is_blocked_while_suspended_no_longer_rests(world):
+    pool = await world.pool(2)
+    await pool.suspend(1)
+    await pool.block(1)
+    assert (await standing(pool, 1)).identity.suspended_at is None
+    world.clock.go(2 * HOUR)
+    assert await pool.recover_due() == []
+
+
+async def test_who_is_unblocked_begins_to_count_failed_issues_anew(world):
+    pool = await world.pool([an_identity(1, token=None), an_identity(2)])
+    for _ in range(3):
+        await ask(pool, 1, Verdict.NEUTRAL, **ISSUE)
+        world.clock.go(1)
+    await pool.unblock(1)
+    assert (await standing(pool, 1)).identity.token_failures == 0
+    await ask(pool, 1, Verdict.NEUTRAL, **ISSUE)
+    assert (await standing(pool, 1)).identity.status is IdentityStatus.AVAILABLE
 
 
 async def test_a_discarded_token_is_gone_with_the_next_lease(world):

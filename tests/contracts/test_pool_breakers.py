@@ -2,22 +2,13 @@
 
 from datetime import timedelta
 
-import pytest
-
-from contracts.pool_world import ENGINES, HOUR, MORNING, FakeClock, World, an_identity, ask, said, standing, use
-from sellerwatch.adapters.sql.database import Database
+from contracts.pool_world import HOUR, MORNING, an_identity, ask, said, standing, use
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.identities import Verdict
 from sellerwatch.ports.pool import WhyNot
 
 OPEN = 600
 CLOSED, OPENED, HALF = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN
-
-
-@pytest.fixture(params=ENGINES)
-def world(request, database: Database) -> World:
-    clock = FakeClock()
-    return World(clock, lambda limits: ENGINES[request.param](database, clock, limits))
 
 
 async def ways(pool, scope: str) -> list[tuple[BreakerState, BreakerState]]:
@@ -161,6 +152,8 @@ async def test_more_than_half_of_twenty_requests_failing_open_the_breaker_of_the
     await fail(pool, 2)
     figures = await pool.figures()
     assert (figures.site_breaker.state, figures.site_breaker.opened_at) == (OPENED, MORNING)
+    transition = (await pool.events())[-1].transition
+    assert (transition.failure_count, transition.reason) == (11, "11 of 21 requests of the last minute failed")
     grant = await pool.lease(1)
     assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.CIRCUIT_OPEN, MORNING + timedelta(seconds=OPEN))
 

@@ -2,14 +2,9 @@
 
 from datetime import timedelta
 
-import pytest
-
 from contracts.pool_world import (
-    ENGINES,
     HOUR,
     MORNING,
-    FakeClock,
-    World,
     a_token,
     an_identity,
     ask,
@@ -18,15 +13,7 @@ from contracts.pool_world import (
     standing,
     use,
 )
-from sellerwatch.adapters.sql.database import Database
 from sellerwatch.domain.identities import IdentityStatus, Verdict
-
-
-@pytest.fixture(params=ENGINES)
-def world(request, database: Database) -> World:
-    clock = FakeClock()
-    return World(clock, lambda limits: ENGINES[request.param](database, clock, limits))
-
 
 # load
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from contracts.pool_world import ENGINES, afresh, identities, said, some_limits
+from contracts.pool_world import ENGINES, afresh, held, identities, said, some_limits
 from sellerwatch.domain.identities import Verdict
 from sellerwatch.ports.pool import Lease, WhyNot
 
@@ -41,12 +41,13 @@ LIMITS = {
 
 class Rules(RuleBasedStateMachine):
     engine = "sql"
+    server = None
 
     def __init__(self) -> None:
         super().__init__()
         self.stack = ExitStack()
         self.runner = self.stack.enter_context(asyncio.Runner())
-        self.world = self.stack.enter_context(afresh(self.engine))
+        self.world = self.stack.enter_context(held(self.run, afresh(self.engine, self.server)))
         self.limits = some_limits(**LIMITS)
         self.given: dict[int, list[float]] = {number: [] for number in range(1, MEMBERS + 1)}
         self.site: list[float] = []
@@ -170,6 +171,6 @@ class Rules(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_no_order_of_calls_breaks_a_rule_or_finds_one_too_few(engine):
-    machine = type("Machine", (Rules,), {"engine": engine})
+def test_no_order_of_calls_breaks_a_rule_or_finds_one_too_few(engine, redis_server):
+    machine = type("Machine", (Rules,), {"engine": engine, "server": redis_server})
     run_state_machine_as_test(machine, settings=settings(stateful_step_count=50))

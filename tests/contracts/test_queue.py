@@ -246,7 +246,7 @@ async def test_receivers_on_threads_of_their_own_race_and_nothing_is_held_twice(
                 held.remove(delivery.group)
                 await queue.ack([delivery.receipt])
 
-    await asyncio.gather(*map(race, racers))
+    await asyncio.gather(*(asyncio.to_thread(asyncio.run, race(racer)) for racer in racers))
     for database in databases:
         database.close()
     assert sorted(done) == list(range(60))

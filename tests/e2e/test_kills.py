@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from e2e.town import Running, Town, a_town, ask, pause
+from e2e.town import Running, Town, a_town, ask, pause, until
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +20,31 @@ QUICK = {
     "sweep_seconds": 1,
     "task_stuck_seconds": 10,
 }
-SLOW_MARKET = ("--latency", "1000", "--jitter", "700")
+SLOW_MARKET = ("--latency", "400", "--jitter", "300")
 FEW = 12
 """Requests at once where there are killers: the crawl is to outlive them, with much under way at any time."""
-SLOW_RECEIVER = {"receiver": {"next": [{"path": "PRODUCTS", "fault": "slow", "seconds": 0.4, "times": 60}]}}
+SLOW_RECEIVER = {"receiver": {"next": [{"path": "PRODUCTS", "fault": "slow", "seconds": 0.4, "times": 30}]}}
 """Taken at once, told late: a delivery whose sender is gone when the answer comes."""
+
+
+SUCCESSES = "SELECT count(*) FROM crawler_tasks WHERE status = 'SUCCESS'"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When one is killed: so many seconds after it was started, after it said that it is up, or after it did so much."""
+
+    after: str
+    seconds: float
+    tasks: int = 0
+
+    def wait(self, town: Town, up: Running) -> None:
+        if self.after == "up":
+            up.until_it_says("changes go to")
+        if self.after == "work":
+            wanted = town.count(SUCCESSES) + self.tasks
+            until(lambda: town.count(SUCCESSES) >= wanted, 60, up.says)
+        pause(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -35,8 +55,8 @@ class Came:
     deliveries: dict[str, int]
 
 
-def a_life(folder: Path, first: Sequence[float], second: Sequence[float]) -> Came:
-    """Two crawls of two shops with changes in between, killed so long after each start. What became of it all."""
+def a_life(folder: Path, first: Sequence[Moment], second: Sequence[Moment]) -> Came:
+    """Two crawls of two shops with changes in between, killed at these moments. What became of it all."""
     is_killed = bool(first or second)
     with a_town(folder, concurrency=FEW if is_killed else 100, **QUICK) as town:
         town.sandbox("--seed", "5", *(SLOW_MARKET if is_killed else ()), **SHOPS)
@@ -60,22 +80,27 @@ def a_life(folder: Path, first: Sequence[float], second: Sequence[float]) -> Cam
         return Came(town.changes(), {name: received[name] for name in names})
 
 
-def killed(town: Town, up: Running, moments: Sequence[float]) -> Running:
+def killed(town: Town, up: Running, moments: Sequence[Moment]) -> Running:
     """The one that was started last. Each was killed in the middle of a crawl."""
-    for seconds in moments:
-        if seconds >= 0:
-            up.until_it_says("changes go to")
-        pause(abs(seconds))
-        assert town.open_things().get("tasks") or town.open_things().get("executions"), "the crawl was over too soon"
+    for moment in moments:
+        moment.wait(town, up)
+        assert town.open_things().get("executions"), f"the crawl was over before {moment}"
         up.kill()
         up = town.up()
     return up
 
 
-def moments(chance: random.Random, amount: int) -> list[float]:
-    """Seconds after it said that it is up, or, below 0, after it was started."""
-    early, at_once, later = (-1.5, 0.0), (0.0, 0.3), (0.4, 2.4)
-    return [chance.uniform(*chance.choice((early, at_once, later, later))) for _ in range(amount)]
+def moments(chance: random.Random, amount: int) -> list[Moment]:
+    """A quarter of them before it is up, a quarter as soon as it is, the others at work."""
+    kinds = [
+        lambda: Moment("start", chance.uniform(0, 1.5)),
+        lambda: Moment("up", chance.uniform(0, 0.5)),
+        lambda: Moment("work", chance.uniform(0, 0.4), chance.randint(1, 6)),
+        lambda: Moment("work", chance.uniform(0, 0.4), chance.randint(1, 6)),
+    ]
+    chosen = [kinds[number % len(kinds)]() for number in range(amount)]
+    chance.shuffle(chosen)
+    return chosen
 
 
 def test_killed_at_twenty_moments_it_comes_to_the_same_as_without(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_second_signal_ends_it_at_once_and_nothing_is_lost(tmp_path: Path) -> 
         began = time.monotonic()
         up.signal(signal.SIGINT)
         assert up.ended() == 128 + signal.SIGINT
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 3
         finish(town)
 
 

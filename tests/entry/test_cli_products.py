@@ -76,5 +76,5 @@ def test_a_time_that_is_none_is_refused(desk: Desk) -> None:
     said = desk.type("product", "export", "--changed-since", "yesterday")
     assert said.exit_code == 1
     assert said.problems == [
-        "error: --since: 'yesterday' is not a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d"
+        "error: --changed-since: 'yesterday' is not a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d"
     ]

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.errors import SellerwatchError
 from sellerwatch.domain.tasks import TaskKind
+from sellerwatch.entry.console.text import count
 from sellerwatch.ports.pool import WhyNot
 from sellerwatch.ports.store import Usage
 from sellerwatch.settings import PREFIX
@@ -131,7 +132,7 @@ async def _schedule(house: House) -> Findings:
         Finding(
             "schedule",
             State.GOOD if sellers else State.NOTE,
-            f"{sellers} sellers, {len(overview.executions_open)} executions open",
+            f"{count(sellers, 'seller')}, {count(len(overview.executions_open), 'execution')} open",
             "" if sellers else "register one: `sellerwatch seller add ID --name NAME`",
         )
     ]

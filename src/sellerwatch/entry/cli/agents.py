@@ -27,7 +27,7 @@ app = group("Identities: whom requests are made as.")
 USER_AGENT_MAX = 500
 BATCH = 1000
 
-Numbers = Annotated[list[int], typer.Argument(metavar="ID…", min=1, help="Their numbers, as `agents status` shows.")]
+Numbers = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Their numbers, as `agents status` shows.")]
 
 
 @app.command(epilog="Example: sellerwatch agents seed --count 50")

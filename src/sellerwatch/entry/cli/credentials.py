@@ -60,6 +60,6 @@ def generate_key(
     if not NAME.fullmatch(name):
         raise Invalid("--name", name, "1 to 64 of A-Z a-z 0-9 . _ -")
     made = KEY_PREFIX + SystemChance().token_bytes(KEY_BYTES).hex()
-    typer.echo(f"key                          {made}")
+    typer.echo(f"key                            {made}")
     typer.echo(f"entry of SELLERWATCH_API_KEYS  {name}:{hashlib.sha256(made.encode()).hexdigest()}")
     typer.secho("The key is shown this once: keep it where it is used. The entry is no secret.", err=True)

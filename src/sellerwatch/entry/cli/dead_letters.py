@@ -34,7 +34,7 @@ def list_letters(
 @app.command(epilog="Example: sellerwatch dlq redrive --all")
 def redrive(
     ctx: typer.Context,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="As `dlq list` shows them.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="As `dlq list` shows them.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Put dead letters back into the queue, as new messages."""

@@ -124,7 +124,7 @@ def end_badly() -> NoReturn:
     raise typer.Exit(1)
 
 
-def moment_of(text: str, now: datetime) -> datetime:
+def moment_of(text: str, now: datetime, option: str = "--since") -> datetime:
     """A moment as one types it: `2026-11-18`, `2026-11-18T09:30` (UTC), or so long ago: `90min`, `6h`, `2d`."""
     for unit, name in _UNITS.items():
         number = text.removesuffix(unit)
@@ -133,7 +133,7 @@ def moment_of(text: str, now: datetime) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise Invalid("--since", text, "a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d") from None
+        raise Invalid(option, text, "a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d") from None
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 

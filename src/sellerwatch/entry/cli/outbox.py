@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = group("Outboxes: what is still to be sent, what could not be, what is held.")
 
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Ids of rows, as `outbox list` shows them.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of rows, as `outbox list` shows them.")]
 
 
 @app.command("list", epilog="Example: sellerwatch outbox list --box product --status FAILED")

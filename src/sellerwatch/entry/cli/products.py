@@ -86,7 +86,7 @@ def export(
     """Write all products, one a line, as they are read: however many there are, memory stays small."""
 
     async def work(house: "House") -> int:
-        since = moment_of(changed_since, house.clock.now()) if changed_since else None
+        since = moment_of(changed_since, house.clock.now(), "--changed-since") if changed_since else None
         if seller is not None and await house.reports.seller(seller) is None:
             raise Unknown("seller", seller)
         number = written = 0

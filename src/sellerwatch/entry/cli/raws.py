@@ -18,7 +18,7 @@ app = group("Raws: what the marketplace answered, processed once more.")
 @app.command(epilog="Example: sellerwatch raw retry")
 def retry(
     ctx: typer.Context,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Of these raws; none: of all.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Of these raws; none: of all.")] = None,
 ) -> None:
     """Process raws that FAILED once more, whatever was tried before."""
     repaired = run(ctx, lambda house: house.repair.retry_raws(ids or None))

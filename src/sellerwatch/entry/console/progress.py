@@ -41,8 +41,9 @@ class CrawlProgress:
         )
 
     def _tell(self, row: ExecutionRow) -> None:
-        step = int(row.progress_rate // _STEP_PERCENT) if row.is_open else 100
-        if self._told.get(row.execution_id) != step:
+        """While it lasts; how it ended is told by who waits for it."""
+        step = int(row.progress_rate // _STEP_PERCENT)
+        if row.is_open and self._told.get(row.execution_id) != step:
             self._told[row.execution_id] = step
             done = grouped(row.completed_tasks + row.failed_tasks)
             say(f"{row.seller_id}: {row.status}, {done} of {grouped(row.total_tasks)} tasks done")

@@ -1,59 +1,47 @@
 -- PURPOSE the circuit breakers, as domain/breakers.py draws them: the pool's and the site's in the head, each identity's.
--- KEYS    tally
+-- KEYS    leased tally
 -- ARGV    none
 -- RETURNS nothing; it is a part of other scripts.
 -- ATOMIC  one trial at a time over all processes.
 -- COST    O(1).
-local function head_breaker(scope, prefix)
-    local function field(name)
-        local value = head[prefix .. name]
-        return value ~= '' and value or nil
-    end
-    return {
-        scope = scope, prefix = prefix, threshold = 20, state = field('State') or 'CLOSED',
-        failures = tonumber(field('Failures')) or 0, opened = tonumber(field('OpenedAt')),
-        half = tonumber(field('HalfOpenAt')), closed = tonumber(field('ClosedAt')), trial = field('Trial'),
-        till = tonumber(field('TrialUntil')),
-    }
+local pool = { scope = 'POOL', prefix = 'pool', threshold = 20 }
+local site = { scope = 'SITE', prefix = 'site', threshold = 20 }
+
+local function breaker_of(member)
+    return { scope = 'IDENTITY', prefix = 'breaker', threshold = THRESHOLD, member = member }
 end
 
-local pool, site = head_breaker('POOL', 'pool'), head_breaker('SITE', 'site')
+-- What is not there was never so: CLOSED, no failures, no moment.
+local function known_of(it, name)
+    local value = (it.member and it.member.fields or head)[it.prefix .. name]
+    return value ~= '' and value or nil
+end
 
-local function keep_head_breaker(it)
-    local prefix = it.prefix
-    put(prefix .. 'State', it.state)
-    put(prefix .. 'Failures', it.failures)
-    put(prefix .. 'OpenedAt', it.opened or '')
-    put(prefix .. 'HalfOpenAt', it.half or '')
-    put(prefix .. 'ClosedAt', it.closed or '')
-    put(prefix .. 'Trial', it.trial or '')
-    put(prefix .. 'TrialUntil', it.till or '')
+local function keep(it, name, value)
+    if it.member then return set(it.member, it.prefix .. name, value) end
+    if type(value) == 'number' then value = number_text(value) end
+    if (known_of(it, name) or '') ~= (value or '') then put(it.prefix .. name, value or '') end
+end
+
+local function state_of(it)
+    return known_of(it, 'State') or 'CLOSED'
+end
+
+local function failures_of(it)
+    return tonumber(known_of(it, 'Failures')) or 0
 end
 
 -- One lease at a time: while an identity's breaker is half open, every lease of it is its trial.
-local function breaker_of(member)
-    local fields = member.fields
-    local is_half = fields.breakerState == 'HALF_OPEN'
-    return {
-        scope = 'IDENTITY', member = member, threshold = THRESHOLD, state = fields.breakerState or 'CLOSED',
-        failures = number(member, 'failuresInRow'), opened = tonumber(fields.openedAt),
-        half = tonumber(fields.halfOpenAt), closed = tonumber(fields.closedAt),
-        trial = is_half and fields.leaseId or nil, till = is_half and tonumber(fields.leasedUntil) or nil,
-    }
-end
-
-local function keep_breaker(it)
-    if it.prefix then return keep_head_breaker(it) end
-    set(it.member, 'breakerState', it.state ~= 'CLOSED' and it.state or nil)
-    set(it.member, 'failuresInRow', it.failures > 0 and it.failures or nil)
-    set(it.member, 'openedAt', it.opened)
-    set(it.member, 'halfOpenAt', it.half)
-    set(it.member, 'closedAt', it.closed)
+local function trial_of(it)
+    if it.member then return state_of(it) == 'HALF_OPEN' and it.member.fields.lease and lease_of(it.member).id or nil end
+    return known_of(it, 'Trial')
 end
 
 local function retry_at(it)
-    if it.state == 'OPEN' and it.opened then return it.opened + OPEN_FOR end
-    return it.state == 'HALF_OPEN' and it.trial and it.till or nil
+    local state = state_of(it)
+    if state == 'OPEN' then return known_of(it, 'OpenedAt') + OPEN_FOR end
+    if state ~= 'HALF_OPEN' or not trial_of(it) then return nil end
+    return it.member and lease_of(it.member).till or tonumber(known_of(it, 'TrialUntil'))
 end
 
 local function admits(it)
@@ -61,68 +49,64 @@ local function admits(it)
     return not moment or moment <= now
 end
 
+local function keep_trial(it, lease_id, till)
+    if it.member then return end
+    keep(it, 'Trial', lease_id)
+    keep(it, 'TrialUntil', till)
+end
+
+local function count_failures(it, failures)
+    keep(it, 'Failures', failures > 0 and failures or nil)
+end
+
 local function turn(it, state, reason)
-    local was = it.state
-    it.state = state
+    local was = state_of(it)
     tell('BREAKER', reason, it.member and it.member.id, 'scope', it.scope, 'from', was, 'to', state,
-        'failures', it.failures)
-    -- What led to its opening is not counted a second time.
-    if it.scope == 'SITE' and state == 'CLOSED' then call('DEL', TALLY) end
-    keep_breaker(it)
+        'failures', failures_of(it))
+    keep(it, 'State', state ~= 'CLOSED' and state or nil)
 end
 
 local function trip(it, reason)
-    if it.state == 'OPEN' then return keep_breaker(it) end
-    it.opened, it.trial, it.till = now, nil, nil
+    if state_of(it) == 'OPEN' then return end
+    keep(it, 'OpenedAt', now)
+    keep_trial(it, nil, nil)
     turn(it, 'OPEN', reason)
 end
 
 local function close(it, reason)
-    if it.state == 'CLOSED' then return end
-    it.failures, it.closed, it.trial, it.till = 0, now, nil, nil
+    if state_of(it) == 'CLOSED' then return end
+    count_failures(it, 0)
+    keep(it, 'ClosedAt', now)
+    keep_trial(it, nil, nil)
     turn(it, 'CLOSED', reason)
+    -- What led to its opening is not counted a second time.
+    if it == site then call('DEL', TALLY) end
 end
 
 local function begin_trial(it, lease_id, till)
-    if it.state == 'CLOSED' or not admits(it) then return end
-    it.trial, it.till = lease_id, till
-    if it.state == 'HALF_OPEN' then return keep_breaker(it) end
-    it.half = now
+    if state_of(it) == 'CLOSED' or not admits(it) then return end
+    keep_trial(it, lease_id, till)
+    if state_of(it) == 'HALF_OPEN' then return end
+    keep(it, 'HalfOpenAt', now)
     turn(it, 'HALF_OPEN', 'time-out over')
 end
 
-local function forget_trial(it, lease_id)
-    if it.trial == lease_id then
-        it.trial, it.till = nil, nil
-        keep_breaker(it)
-    end
-end
-
 local function forget_trials(lease_id)
-    forget_trial(pool, lease_id)
-    forget_trial(site, lease_id)
+    for _, it in ipairs({ pool, site }) do
+        if trial_of(it) == lease_id then keep_trial(it, nil, nil) end
+    end
 end
 
 local function succeeded(it, lease_id, may_close)
-    if it.state == 'CLOSED' then
-        it.failures = 0
-        return keep_breaker(it)
-    end
-    if it.trial ~= lease_id then return end
-    it.trial, it.till = nil, nil
-    keep_breaker(it)
-    if may_close then close(it, 'trial succeeded') end
+    if state_of(it) == 'CLOSED' then return count_failures(it, 0) end
+    if trial_of(it) == lease_id and may_close then close(it, 'trial succeeded') end
 end
 
 local function failed(it, lease_id, reason)
-    if it.state == 'CLOSED' then
-        it.failures = it.failures + 1
-        if it.failures >= it.threshold then return trip(it, reason) end
-        return keep_breaker(it)
-    end
-    if it.trial ~= lease_id then return end
-    it.failures = it.failures + 1
-    trip(it, reason)
+    local is_closed = state_of(it) == 'CLOSED'
+    if not is_closed and trial_of(it) ~= lease_id then return end
+    count_failures(it, failures_of(it) + 1)
+    if not is_closed or failures_of(it) >= it.threshold then trip(it, reason) end
 end
 
 -- Of all that no person blocked, enough are available.
@@ -138,7 +122,7 @@ end
 local function look_at_rate()
     if not is_above_minimum() then
         local of = judged()
-        if pool.state == 'CLOSED' or (of == 0 and pool.state == 'HALF_OPEN') then
+        if state_of(pool) == 'CLOSED' or (of == 0 and state_of(pool) == 'HALF_OPEN') then
             local reason = 'the pool is empty'
             if of ~= 0 then
                 reason = string.format('%d of %d identities available', head_number('available'), of)
@@ -146,24 +130,25 @@ local function look_at_rate()
             trip(pool, reason)
             put('isProven', '')
         end
-    elseif pool.state == 'HALF_OPEN' and head.isProven == '1' then
+    elseif state_of(pool) == 'HALF_OPEN' and head.isProven == '1' then
         close(pool, 'enough identities are available again')
     end
 end
 
 -- Whether what failed was asked while the site was failing everybody.
 local function spares(leased_at)
-    return site.state ~= 'CLOSED' or (site.closed ~= nil and leased_at < site.closed)
+    return state_of(site) ~= 'CLOSED' or leased_at < (tonumber(known_of(site, 'ClosedAt')) or 0)
 end
 
 -- End the leases that are past their deadline, a thousand at most; what they spent stays spent.
 local function take_back()
-    local ids = call('ZRANGEBYSCORE', LEASED, '-inf', now, 'LIMIT', 0, 1000)
+    local ids = call('ZRANGEBYSCORE', LEASED, '-inf', now_text, 'LIMIT', 0, 1000)
     for _, id in ipairs(ids) do
         local member = read(id)
-        tell('LEASE_EXPIRED', 'lease ' .. member.fields.leaseId .. ' was neither reported nor given back', id)
-        forget_trials(member.fields.leaseId)
-        over(member, true)
+        local lease = lease_of(member)
+        tell('LEASE_EXPIRED', 'lease ' .. lease.id .. ' was neither reported nor given back', id)
+        forget_trials(lease.id)
+        over(member, lease)
         save(member)
     end
     return #ids

@@ -1,6 +1,6 @@
 -- PURPOSE what the identities that are free before some moment can still do, sampled: it costs the same for any pool.
 -- USES    prelude
--- KEYS    available bare leased agent
+-- KEYS    available bare leased
 -- ARGV    none
 -- RETURNS nothing; it is a part of other scripts.
 -- ATOMIC  it only reads.

@@ -1,5 +1,5 @@
 -- PURPOSE about how many leases can be given within so long from now: by the rate, the concurrency and the budgets.
--- USES    prelude members breakers holds budgets
+-- USES    prelude windows ceiling holds head members breakers gates budgets
 -- KEYS    available bare
 -- ARGV
 --   [3]  span        microseconds
@@ -11,16 +11,16 @@ local till, begin = now + tonumber(ARGV[3]), math.max(now, head_number('pausedUn
 local is_trying = false
 for _, it in ipairs({ pool, site }) do
     begin = math.max(begin, retry_at(it) or 0)
-    is_trying = is_trying or it.state ~= 'CLOSED'
+    is_trying = is_trying or state_of(it) ~= 'CLOSED'
 end
 if begin > till then return 0 end
 if is_trying then
     -- One at a time, until the trial has shown more.
-    if what_holds() ~= '' or room(1) < 1 then return 0 end
-    return math.min(1, call('ZCOUNT', AVAILABLE, '-inf', now) + call('ZCOUNT', BARE, '-inf', now))
+    if what_holds_now() ~= '' or room(1) < 1 then return 0 end
+    return math.min(1, call('ZCOUNT', AVAILABLE, '-inf', now_text) + call('ZCOUNT', BARE, '-inf', now_text))
 end
 local seconds = (till - begin) / 1000000
-local rate = math.floor(RATE_LIMIT * 1000000 / math.max(1, RATE_WINDOW) * seconds + 0.000001)
+local rate = math.max(0, math.floor(RATE_A_SECOND * seconds))
 -- A request takes a tenth of a second at the least.
 local through = math.max(0, math.floor(CONCURRENCY * math.max(1, seconds / 0.1)))
 local interval = math.max(1, INTERVAL)

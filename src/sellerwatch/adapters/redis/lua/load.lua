@@ -1,9 +1,9 @@
 -- PURPOSE make these identities members: new ones as they are, known ones keep what the pool knows of them; some leave.
--- USES    prelude members breakers
--- KEYS    available bare suspended recovering agent
+-- USES    prelude windows head members breakers
+-- KEYS    recovering agent
 -- ARGV
---   [3]  joining     packed: {identity, face's name, sealed token, fingerprint, token's end, fields}, each
---   [4]  leaving     packed: identities
+--   [3]  joining     JSON: {identity, name of its face, sealed token, fields}, each
+--   [4]  leaving     JSON: identities
 --   [5]  phase       'first', 'more': further pieces follow; 'last 0', 'last 1': it is judged, 1 if it began empty;
 --                    'whole': both at once
 -- RETURNS 1 if the pool was empty before
@@ -40,7 +40,9 @@ end
 local function follow_limits(member)
     local window = window_of(member.id)
     if window == '' then return end
-    local free = next_free(window, number(member, 'evenAt'))
+    local count, oldest = #window / 6, nil
+    if LIMIT >= 1 and count >= LIMIT then oldest = moment_in(window, count - LIMIT + 1) end
+    local free = next_free(moment_in(window, count), oldest, number(member, 'evenAt'))
     if math.max(free, number(member, 'nextFreeAt')) > now then set(member, 'nextFreeAt', free) end
 end
 
@@ -70,12 +72,12 @@ local function follow(member, name, sealed, known)
 end
 
 local was_empty = judged() == 0
-for _, each in ipairs(cmsgpack.unpack(ARGV[3])) do
+for _, each in ipairs(cjson.decode(ARGV[3])) do
     local id, name, sealed, known = number_text(each[1]), each[2], each[3], each[4]
     local member = read(id)
     if member then follow(member, name, sealed, known) else join(id, name, sealed, known) end
 end
-for _, number_of in ipairs(cmsgpack.unpack(ARGV[4])) do
+for _, number_of in ipairs(cjson.decode(ARGV[4])) do
     local member = read(number_text(number_of))
     if member and is_counted(member) then
         set(member, 'isLeaving', '1')
@@ -87,6 +89,5 @@ if phase == 'last 1' or (phase == 'whole' and was_empty) then
     if is_above_minimum() then close(pool, 'the pool is no longer empty') end
 end
 if phase:sub(1, 4) == 'last' or phase == 'whole' then look_at_rate() end
-put('lastAt', now)
 finish()
 return was_empty and 1 or 0

@@ -1,5 +1,5 @@
 -- PURPOSE identities as the rules see them: read, changed, put where they are to be found, counted; and what is told.
--- KEYS    available bare leased suspended recovering breaker health changed expiring events agent
+-- KEYS    available bare leased suspended recovering health changed expiring events agent
 -- ARGV    none
 -- RETURNS nothing; it is a part of other scripts.
 -- ATOMIC  an identity, its place and the counts over all change together.
@@ -10,7 +10,7 @@ local COUNTS = { AVAILABLE = 'available', SUSPENDED = 'suspended', BLOCKED = 'bl
 local PLACES = { available = AVAILABLE, bare = BARE, leased = LEASED, suspended = SUSPENDED }
 
 local function place_of(fields)
-    if fields.leaseId then return 'leased' end
+    if fields.lease then return 'leased' end
     if fields.isGone then return nil end
     if fields.status == 'AVAILABLE' then return fields.token and 'available' or 'bare' end
     return fields.status == 'SUSPENDED' and 'suspended' or nil
@@ -66,8 +66,8 @@ end
 
 local function free_from(member)
     local free = math.max(number(member, 'nextFreeAt'), number(member, 'pausedUntil'))
-    if member.fields.breakerState == 'OPEN' and member.fields.openedAt then
-        free = math.max(free, number(member, 'openedAt') + OPEN_FOR)
+    if member.fields.breakerState == 'OPEN' then
+        free = math.max(free, number(member, 'breakerOpenedAt') + OPEN_FOR)
     end
     return free
 end
@@ -80,7 +80,7 @@ end
 -- Put it where it is to be found now. One that left keeps its window: it may come back within the hour.
 local function settle_place(member)
     local id, fields = member.id, member.fields
-    if fields.isLeaving and not fields.leaseId then
+    if fields.isLeaving and not fields.lease then
         set(member, 'isLeaving', nil)
         set(member, 'isGone', '1')
     end
@@ -144,8 +144,8 @@ local function settle_life(member)
         end
         return
     end
-    put('revision', head_number('revision') + 1)
-    call('ZADD', CHANGED, head.revision, id)
+    revision = revision + 1
+    call('ZADD', CHANGED, number_text(revision), id)
 end
 
 local function save(member)
@@ -168,19 +168,27 @@ local function discard_token(member)
     if member.fields.token then keep_token(member, nil, nil, '') end
 end
 
+-- The lease that is out: its id, when it was given, its deadline, and from when on the identity was free before it.
+local function lease_of(member)
+    local packed = member.fields.lease
+    if not packed then return nil end
+    local at, till, free = struct.unpack('>I7I7I7I7', packed)
+    return { id = packed:sub(29), at = at, till = till, free = free }
+end
+
 -- The lease is over; the caller has what it needs of it.
-local function over(member, is_used)
-    if is_used then
+local function over(member, lease)
+    if lease then
         set(member, 'usageCount', number(member, 'usageCount') + 1)
-        set(member, 'lastUsedAt', member.fields.leasedAt)
+        set(member, 'lastUsedAt', lease.at)
     end
-    for _, field in ipairs({ 'leaseId', 'leasedAt', 'leasedUntil', 'freeBefore' }) do set(member, field, nil) end
+    set(member, 'lease', nil)
 end
 
 local function suspend(member)
     if member.fields.status == 'AVAILABLE' then
         set(member, 'status', 'SUSPENDED')
-        set(member, 'suspendedAt', now)
+        set(member, 'suspendedAt', now_text)
     end
 end
 
@@ -194,6 +202,6 @@ end
 
 local function tell(kind, reason, id, ...)
     put('event', head_number('event') + 1)
-    call('XADD', EVENTS, number_text(head.event) .. '-0', 'kind', kind, 'at', now, 'agent', id or '',
+    call('XADD', EVENTS, number_text(head.event) .. '-0', 'kind', kind, 'at', now_text, 'agent', id or '',
         'reason', reason:sub(1, 200), ...)
 end

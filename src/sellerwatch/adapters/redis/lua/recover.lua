@@ -1,11 +1,11 @@
 -- PURPOSE bring back those whose rest is over.
--- USES    prelude members breakers
+-- USES    prelude head members breakers
 -- KEYS    recovering
 -- ARGV    none
 -- RETURNS their ids, five hundred at most: a full five hundred means ask again
 -- ATOMIC  they come back and are counted in one step, and the pool's breaker is looked at once.
 -- COST    O(k log n) for k identities.
-local ids = call('ZRANGEBYSCORE', RECOVERING, '-inf', now, 'LIMIT', 0, 500)
+local ids = call('ZRANGEBYSCORE', RECOVERING, '-inf', now_text, 'LIMIT', 0, 500)
 for _, id in ipairs(ids) do
     local member = read(id)
     come_back(member)
@@ -13,7 +13,6 @@ for _, id in ipairs(ids) do
     tell('RECOVERED', 'its rest is over', id)
 end
 if #ids > 0 then
-    put('lastAt', now)
     look_at_rate()
     finish()
 end

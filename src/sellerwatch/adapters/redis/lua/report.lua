@@ -1,9 +1,7 @@
 -- PURPOSE what became of the requests of leases: judged first for the site, then, knowing that, for each identity.
--- USES    prelude members breakers
+-- USES    prelude head members smooth breakers
 -- KEYS    tally patience
--- ARGV
---   [3]  reports     packed: {lease id, identity, verdict, retry after in microseconds, is refused, is an issue,
---                    fingerprint, token's end, sealed token}, each
+-- ARGV    as smooth.lua has it
 -- RETURNS for each report 1 when it was accepted: the lease was out, and its id is right; else 0, and it changed nothing
 -- ATOMIC  only the holder of a lease ends it, once; one incident in many reports opens the site's breaker once.
 -- COST    O(k log n) for k reports.
@@ -19,32 +17,13 @@ local function understood(packed)
     }
 end
 
--- At its deadline a lease is over, whether or not it was taken back yet.
-local function is_held(member, lease_id)
-    return member and member.fields.leaseId == lease_id and number(member, 'leasedUntil') > now
-end
-
 local function try_breaker(it, report, may_close)
-    if it.state == 'CLOSED' or it.trial ~= report.lease_id then return end
+    if state_of(it) == 'CLOSED' or trial_of(it) ~= report.lease_id then return end
     if report.verdict == 'SUCCESS' then
         succeeded(it, report.lease_id, may_close)
     elseif FAILURES[report.verdict] then
         failed(it, report.lease_id, 'the trial: ' .. report.verdict)
     end
-end
-
-local function forget_requests(upto)
-    local flat = call('HKEYS', TALLY)
-    for _, field in ipairs(flat) do
-        if tonumber(field:sub(2)) <= upto then call('HDEL', TALLY, field) end
-    end
-end
-
-local function count_requests(requests, failures, limited)
-    local bucket = number_text(now - now % 5000000)
-    if call('HINCRBY', TALLY, 'r' .. bucket, requests) == requests then forget_requests(now - MINUTE - 5000000) end
-    if failures > 0 then call('HINCRBY', TALLY, 'f' .. bucket, failures) end
-    if limited > 0 then call('HINCRBY', TALLY, 'l' .. bucket, limited) end
 end
 
 -- How many of the last minute's requests failed, and how: when that is too large a share of enough requests.
@@ -69,17 +48,21 @@ end
 local function judge_site(ours)
     local requests, failures, limited = 0, 0, 0
     for _, each in ipairs(ours) do
-        if not spares(number(each.member, 'leasedAt')) then
+        if not spares(each.lease.at) then
             requests = requests + 1
             if each.verdict == 'SITE_FAILURE' then failures = failures + 1 end
             if each.verdict == 'RATE_LIMITED' then limited = limited + 1 end
         end
     end
-    if requests > 0 then count_requests(requests, failures, limited) end
+    if requests > 0 then
+        local bucket = count_requests(requests)
+        if failures > 0 then call('HINCRBY', TALLY, 'f' .. bucket, failures) end
+        if limited > 0 then call('HINCRBY', TALLY, 'l' .. bucket, limited) end
+    end
     if failures > 0 or limited > 0 then
         local many, reason = trouble()
         if many then
-            site.failures = many
+            count_failures(site, many)
             return trip(site, reason)
         end
     end
@@ -111,7 +94,7 @@ local function charge_health(report, is_spared)
     set(member, 'healthScore', math.max(0, number(member, 'healthScore') - LOSSES[report.verdict]))
     if report.verdict == 'RATE_LIMITED' then discard_token(member) end
     if report.verdict == 'RATE_LIMITED' or number(member, 'healthScore') < 30 then suspend(member) end
-    local reason = string.format('%s, %d in a row', report.verdict, number(member, 'failuresInRow') + 1)
+    local reason = string.format('%s, %d in a row', report.verdict, number(member, 'breakerFailures') + 1)
     failed(breaker_of(member), report.lease_id, reason)
 end
 
@@ -119,10 +102,9 @@ end
 local function charge(report, is_spared)
     local member = report.member
     if report.verdict == 'SUCCESS' then
-        set(member, 'successCount', number(member, 'successCount') + 1)
-        set(member, 'healthScore', math.min(100, number(member, 'healthScore') + 5))
+        record_success(member)
         -- A closed one that counts no failures learns nothing from one more success.
-        if member.fields.breakerState or member.fields.failuresInRow then
+        if member.fields.breakerState or member.fields.breakerFailures then
             succeeded(breaker_of(member), report.lease_id, true)
         end
         return
@@ -169,7 +151,7 @@ end
 local function judge(report)
     local member = report.member
     local was = member.fields.status
-    local is_spared = spares(number(member, 'leasedAt'))
+    local is_spared = spares(report.lease.at)
     take_token(report, is_spared)
     charge(report, is_spared)
     pause(report)
@@ -179,20 +161,22 @@ end
 local function judge_pool(ours)
     local is_enough = is_above_minimum()
     for _, each in ipairs(ours) do
-        if pool.trial == each.lease_id then put('isProven', each.verdict == 'SUCCESS' and '1' or '') end
+        if trial_of(pool) == each.lease_id then put('isProven', each.verdict == 'SUCCESS' and '1' or '') end
         try_breaker(pool, each, is_enough)
     end
     look_at_rate()
 end
 
 local answers, ours, members = {}, {}, {}
-for index, packed in ipairs(cmsgpack.unpack(ARGV[3])) do
+for index, packed in ipairs(reports) do
     local report = understood(packed)
     local member = members[report.id] or read(report.id)
     answers[index] = 0
-    if is_held(member, report.lease_id) and not members[report.id] then
+    local lease = member and lease_of(member)
+    -- At its deadline a lease is over, whether or not it was taken back yet.
+    if lease and lease.id == report.lease_id and lease.till > now and not members[report.id] then
         members[report.id] = member
-        report.member = member
+        report.member, report.lease = member, lease
         ours[#ours + 1] = report
         answers[index] = 1
     end
@@ -201,12 +185,11 @@ if #ours > 0 then
     judge_site(ours)
     for _, report in ipairs(ours) do
         judge(report)
-        over(report.member, true)
+        over(report.member, report.lease)
         save(report.member)
     end
     judge_pool(ours)
     for _, report in ipairs(ours) do forget_trials(report.lease_id) end
-    put('lastAt', now)
     finish()
 end
 return answers

@@ -1,5 +1,5 @@
 -- PURPOSE an operator's word about one identity: suspend, recover, block, unblock, discard_token.
--- USES    prelude members breakers
+-- USES    prelude head members breakers
 -- KEYS    none of its own
 -- ARGV
 --   [3]  agent       the identity
@@ -37,6 +37,5 @@ if KINDS[verb] and (status ~= fields.status or by_hand ~= fields.isBlockedByHand
 end
 save(member)
 look_at_rate()
-put('lastAt', now)
 finish()
 return ''

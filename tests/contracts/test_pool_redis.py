@@ -1,0 +1,202 @@
+"""What is particular to the pool in Redis: scripts that come back, a cluster, memory, what is lost, who is away."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+import servers
+from contracts.pool_world import FakeClock, a_client, an_identity, identities, redis, said, some_limits
+from sellerwatch.adapters.chance import SeededChance
+from sellerwatch.adapters.redis import RedisPool, packing
+from sellerwatch.domain.errors import Invalid, Unavailable
+from sellerwatch.domain.identities import Verdict
+from sellerwatch.ports.pool import WhyNot
+
+OURS = "sellerwatch:{main}:"
+
+
+@pytest.fixture
+async def client(redis_server: servers.Redis):
+    async with a_client(redis_server) as client:
+        yield client
+
+
+def on_its_own_time(client: Redis, **limits) -> RedisPool:
+    return RedisPool(client, SeededChance(7), some_limits(**limits))
+
+
+async def test_the_keys_are_those_of_the_contract(client):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.load([*identities(17), an_identity(18, token=None)])
+    await pool.suspend(1)
+    leases = (await pool.lease(2)).leases
+    assert [lease.agent_id for lease in leases] == [10, 11]
+    assert await client.zscore(f"{OURS}available", "17") == 0
+    assert await client.zrange(f"{OURS}suspended", 0, -1) == [b"1"]
+    assert await client.zrange(f"{OURS}leased", 0, -1) == [b"10", b"11"]
+    assert await client.type(f"{OURS}breaker") == b"hash"
+    fields = set(await client.hkeys(f"{OURS}agent:10"))
+    assert fields >= {b"token", b"remaining", b"windowStart", b"windowEnd", b"healthScore", b"status"}
+    assert await client.exists(f"{OURS}agent:10:window")
+    assert all(key.startswith(OURS.encode()) for key in await client.keys())
+
+
+async def test_the_fields_of_an_identity_tell_its_window(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(hourly_limit=80))
+    await pool.load(identities(1))
+
+    async def told() -> list[int]:
+        names = ("remaining", "windowStart", "windowEnd")
+        return [int(value or 0) for value in await client.hmget(f"{OURS}agent:1", *names)]
+
+    first = packing.us(clock.at)
+    await pool.report([said((await pool.lease(1)).leases[0])])
+    assert await told() == [79, first, first + 3_630_000_000]
+    clock.go(5)
+    second = (await pool.lease(1)).leases[0]
+    assert await told() == [78, first, first + 3_630_000_000]
+    await pool.cancel([(second.lease_id, 1)])
+    assert await told() == [79, first, first + 3_630_000_000]
+    clock.go(4000)
+    last = (await pool.lease(1)).leases[0]
+    assert await told() == [79, packing.us(clock.at), packing.us(clock.at) + 3_630_000_000]
+    await pool.cancel([(last.lease_id, 1)])
+    assert await told() == [80, 0, 0]
+
+
+async def test_a_server_that_forgot_its_scripts_is_told_again(client):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.load(identities(3))
+    await client.script_flush()
+    assert len((await pool.lease(2)).leases) == 2
+
+
+async def test_it_runs_on_a_cluster_of_one_node():
+    with servers.a_redis("--cluster-enabled", "yes") as server:
+        server.say("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        assert server.says(b"cluster_state:ok", "CLUSTER", "INFO")
+        async with Redis.from_url(server.url) as client:
+            pool = redis(client, FakeClock(), some_limits())
+            await pool.load(identities(5))
+            leases = (await pool.lease(3)).leases
+            await pool.report([said(lease, Verdict.RATE_LIMITED) for lease in leases])
+            assert (await pool.figures()).suspended == 3
+            assert len(await pool.standings()) == 5
+
+
+async def test_the_time_is_the_servers_own(client):
+    pool = on_its_own_time(client, min_interval_seconds=100.0)
+    await pool.load(identities(1))
+    lease = (await pool.lease(1)).leases[0]
+    seconds, micros = await client.time()
+    now = datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=micros)
+    assert timedelta() <= now - lease.leased_at < timedelta(minutes=1)
+    assert await pool.report([said(lease)]) == [True]
+    assert (await pool.lease(1)).why is WhyNot.SPENT
+
+
+async def test_many_at_once_share_round_trips_and_nobody_is_lent_twice(client):
+    pool = on_its_own_time(client)
+    await pool.load(identities(40))
+    grants = await asyncio.gather(*(pool.lease(1) for _ in range(64)))
+    lent = [lease.agent_id for grant in grants for lease in grant.leases]
+    assert sorted(lent) == list(range(1, 41))
+    assert len({lease.lease_id for grant in grants for lease in grant.leases}) == 40
+    reports = await asyncio.gather(*(pool.report([said(grant.leases[0])]) for grant in grants if grant.leases))
+    assert reports == [[True]] * 40
+
+
+async def test_loading_goes_by_pieces_and_judges_at_the_end(client):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.load(identities(1234))
+    assert (await pool.figures()).total == 1234
+    assert len(await pool.standings(count=2000)) == 1234
+    await pool.load([an_identity(number) for number in range(1000, 1300)])
+    figures = await pool.figures()
+    assert (figures.total, figures.available) == (300, 300)
+    assert await client.zcard(f"{OURS}available") == 300
+
+
+async def test_an_identity_with_a_full_window_takes_at_most_one_and_a_half_kilobytes(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(min_interval_seconds=0.0, concurrency=1000))
+    await pool.load(identities(500))
+    for _ in range(80):
+        leases = (await pool.lease(500)).leases
+        clock.go(1)
+        assert all(await pool.report([said(lease) for lease in leases]))
+    # What stands above them all takes what it takes, however many they are.
+    keys = [key for key in await client.keys() if not key.endswith((b"rate", b"site", b"breaker", b"tally"))]
+    assert sum([await client.memory_usage(key, samples=0) for key in keys]) / 500 < 1536
+    assert await client.object("ENCODING", f"{OURS}agent:7") == b"listpack"
+
+
+async def test_what_left_the_window_of_the_ceiling_is_not_kept(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(site_requests_per_second=5.0, hourly_limit=1000))
+    await pool.load(identities(5))
+    for _ in range(20):
+        leases = (await pool.lease(9)).leases
+        assert len(leases) == 5
+        await pool.report([said(lease) for lease in leases])
+        clock.go(1)
+    assert await client.llen(f"{OURS}rate") == 5
+
+
+async def test_a_lost_window_counts_as_spent_and_a_lost_face_is_nobody(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(hourly_limit=2, min_interval_seconds=1.0))
+    await pool.load(identities(2))
+    assert await pool.report([said(lease) for lease in (await pool.lease(2)).leases]) == [True, True]
+    await client.delete(f"{OURS}agent:1:window", f"{OURS}agent:2", f"{OURS}agent:2:face")
+    clock.go(2)
+    assert not (await pool.lease(2)).leases
+    assert await client.zscore(f"{OURS}available", "2") is None
+    assert await client.exists(f"{OURS}agent:2") == 0
+    clock.go(3629)
+    assert [lease.agent_id for lease in (await pool.lease(2)).leases] == []
+    clock.go(2)
+    assert [lease.agent_id for lease in (await pool.lease(2)).leases] == [1]
+
+
+async def test_who_left_is_forgotten_by_the_server_once_nothing_of_it_counts(client):
+    pool = on_its_own_time(client)
+    await pool.load(identities(2))
+    await pool.load(identities(1))
+    assert 0 < await client.ttl(f"{OURS}agent:2") <= 90_100
+    await pool.load(identities(2))
+    assert await client.ttl(f"{OURS}agent:2") == -1
+
+
+async def test_a_redis_that_is_away_is_unavailable():
+    with servers.a_redis() as server:
+        pass
+    async with Redis.from_url(server.url) as client:
+        pool = redis(client, FakeClock(), some_limits())
+        with pytest.raises(Unavailable):
+            await pool.lease(1)
+        answers = await asyncio.gather(*(pool.lease(1) for _ in range(5)), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [Unavailable] * 5
+
+
+async def test_a_redis_that_is_full_or_only_reads_is_unavailable(client):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.load(identities(3))
+    await client.config_set("maxmemory", "1")
+    try:
+        with pytest.raises(Unavailable):
+            await pool.lease(1)
+    finally:
+        await client.config_set("maxmemory", "0")
+    assert (await pool.lease(1)).leases
+
+
+async def test_a_client_that_decodes_and_a_window_of_years_are_refused(client):
+    async with Redis(decode_responses=True) as decoding:
+        with pytest.raises(Invalid, match="client"):
+            RedisPool(decoding, SeededChance(1), some_limits())
+    with pytest.raises(Invalid, match="window_seconds"):
+        RedisPool(client, SeededChance(1), some_limits(window_seconds=1e9))
