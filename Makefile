@@ -6,7 +6,7 @@ SHELL := /bin/sh
 
 VENV    := .venv
 BIN     := $(VENV)/bin
-INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
+INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
            --no-emit-find-links --no-header --no-annotate
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 from sellerwatch.adapters.alerts import WebhookAlerts
 from sellerwatch.adapters.bell import AsyncBell
@@ -31,7 +32,7 @@ from sellerwatch.adapters.sql.reports import SqlReports
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.vault import Vault, keys_beside
 from sellerwatch.domain.addresses import Addresses
-from sellerwatch.domain.errors import Refused
+from sellerwatch.domain.errors import Invalid, Refused
 from sellerwatch.flows.absorb import Absorb
 from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl, Orders
@@ -55,6 +56,7 @@ from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking, Patience
 from sellerwatch.steps.settling import Rules, Settling
 
+_SQLITE_MAGIC = b"SQLite format 3\x00"
 _POLL, _ALONE_POLL = 2.0, 600.0
 
 
@@ -145,6 +147,7 @@ def build(
     Alone (no other process, no other thread) transactions run inline and bells are enough: nothing is polled for.
     """
     clock, chance = clock or SystemClock(), chance or SystemChance()
+    _check_file(settings.database_file)
     poll_seconds = poll_seconds or (_ALONE_POLL if is_alone else _POLL)
     settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
     bell = AsyncBell(clock)
@@ -212,6 +215,19 @@ def build(
         product_server=product_server,
         poll_seconds=poll_seconds,
     )
+
+
+def _check_file(file: Path | None) -> None:
+    """Before a key is put beside it: a database of ours, or a place for one."""
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        raise Invalid("DATABASE_URL", str(file), "in a folder that exists")
+    if file.is_file():
+        with file.open("rb") as content:
+            beginning = content.read(len(_SQLITE_MAGIC))
+        if beginning not in {b"", _SQLITE_MAGIC}:
+            raise Invalid("DATABASE_URL", str(file), "a SQLite database")
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -75,12 +75,12 @@ def test_a_file_of_settings_is_read(desk: Desk) -> None:
 def test_a_broken_database_is_one_line(desk: Desk) -> None:
     desk.file.write_bytes(b"this is no database" * 100)
     said = desk.type("seller", "list")
-    assert (said.exit_code, said.problems) == (1, ["error: database: file is not a database"])
+    assert (said.exit_code, said.problems) == (1, [f"error: DATABASE_URL: '{desk.file}' is not a SQLite database"])
 
 
 def test_with_debug_an_error_shows_where_it_comes_from(desk: Desk) -> None:
     desk.file.write_bytes(b"this is no database" * 100)
-    assert "not a database" in str(desk.type("--debug", "seller", "list").raised)
+    assert "not a SQLite database" in str(desk.type("--debug", "seller", "list").raised)
 
 
 def test_the_status_tells_what_runs_what_waits_and_what_failed(desk: Desk) -> None:
