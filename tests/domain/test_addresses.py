@@ -221,6 +221,11 @@ def test_no_kind_is_asked_for_at_another_host(host: str) -> None:
             ADDRESSES.check(kind, a_url(kind).replace("m.shop.test", host))
 
 
+def test_a_query_begins_once() -> None:
+    with pytest.raises(Invalid):
+        ADDRESSES.check("SEARCH", a_url("SEARCH").replace("?", "??", 1))
+
+
 @given(st.sampled_from(KINDS), st.data())
 def test_an_address_with_one_character_put_in_before_its_query_is_refused(kind: str, data: st.DataObject) -> None:
     url = a_url(kind)

@@ -19,7 +19,7 @@ _ORIGIN = re.compile(
     r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?", re.ASCII
 )
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+", re.ASCII)
-_SEARCH_QUERY = re.compile(r"(?:[A-Za-z0-9\-._~=&+:,;@!$'()*/?]|%[0-9A-Fa-f]{2}){0,1800}", re.ASCII)
+_SEARCH_QUERY = re.compile(r"(?!\?)(?:[A-Za-z0-9\-._~=&+:,;@!$'()*/?]|%[0-9A-Fa-f]{2}){0,1800}", re.ASCII)
 _ITEM_NO = r"[1-9][0-9]{0,17}"
 
 
