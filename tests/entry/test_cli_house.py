@@ -75,7 +75,10 @@ def test_a_file_of_settings_is_read(desk: Desk) -> None:
 def test_a_broken_database_is_one_line(desk: Desk) -> None:
     desk.file.write_bytes(b"this is no database" * 100)
     said = desk.type("seller", "list")
-    assert (said.exit_code, said.problems) == (1, [f"error: DATABASE_URL: '{desk.file}' is not a SQLite database"])
+    assert said.exit_code == 1
+    [line] = said.problems
+    assert line.startswith("error: DATABASE_URL: ")
+    assert line.endswith(" is not a SQLite database")
 
 
 def test_with_debug_an_error_shows_where_it_comes_from(desk: Desk) -> None:
