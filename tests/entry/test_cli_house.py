@@ -12,6 +12,7 @@ from typer.main import get_group
 from builders import NOON, a_seller, at
 from desk import Desk
 from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.domain.errors import Invalid
 from sellerwatch.entry.cli.door import moment_of
 from sellerwatch.entry.cli.listed import LISTED
 from sellerwatch.entry.console.text import age, grouped, visible
@@ -75,10 +76,8 @@ def test_a_file_of_settings_is_read(desk: Desk) -> None:
 def test_a_broken_database_is_one_line(desk: Desk) -> None:
     desk.file.write_bytes(b"this is no database" * 100)
     said = desk.type("seller", "list")
-    assert said.exit_code == 1
-    [line] = said.problems
-    assert line.startswith("error: DATABASE_URL: ")
-    assert line.endswith(" is not a SQLite database")
+    refused = Invalid("DATABASE_URL", str(desk.file), "a SQLite database")
+    assert (said.exit_code, said.problems) == (1, [f"error: {refused}"])
 
 
 def test_with_debug_an_error_shows_where_it_comes_from(desk: Desk) -> None:
