@@ -322,16 +322,16 @@ def test_a_second_layer_is_refused(encoding):
 @pytest.mark.parametrize(
     ("body", "encoding"),
     [
-        (b"nonsense", "gzip"),
-        (b"nonsense", "deflate"),
-        (gzip.compress(b"x" * 1000)[:-1], "gzip"),
-        (gzip.compress(noise(3 * MB))[:-1], "gzip"),
-        (gzip.compress(noise(3 * MB)) + b"more", "gzip"),
-        (gzip.compress(b"x") + gzip.compress(b"y"), "gzip"),
-        (gzip.compress(b"x")[:-8] + b"\0" * 8, "gzip"),
-        (b"x", "br"),
-        (b"x", "zstd"),
-        (b"x", "chunked"),
+        pytest.param(b"nonsense", "gzip", id="nonsense as gzip"),
+        pytest.param(b"nonsense", "deflate", id="nonsense as deflate"),
+        pytest.param(gzip.compress(b"x" * 1000)[:-1], "gzip", id="a byte short"),
+        pytest.param(gzip.compress(noise(3 * MB))[:-1], "gzip", id="a byte short of many"),
+        pytest.param(gzip.compress(noise(3 * MB)) + b"more", "gzip", id="more behind the end"),
+        pytest.param(gzip.compress(b"x") + gzip.compress(b"y"), "gzip", id="two members"),
+        pytest.param(gzip.compress(b"x")[:-8] + b"\0" * 8, "gzip", id="a wrong checksum"),
+        pytest.param(b"x", "br", id="brotli"),
+        pytest.param(b"x", "zstd", id="zstd"),
+        pytest.param(b"x", "chunked", id="chunked"),
     ],
 )
 def test_what_is_broken_or_was_not_asked_for_is_no_answer(body, encoding):
