@@ -63,4 +63,4 @@ async def world(
             yield found
         return
     clock = pool_world.FakeClock()
-    yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits))
+    yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits), database)

@@ -19,13 +19,18 @@ from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine, for_dialect
+from sellerwatch.adapters.sql.dialect import engine as opened
+from sellerwatch.adapters.sql.dialect import for_dialect
 from sellerwatch.adapters.sql.pool import SqlPool
+from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.identities import Identity, SealedToken, Verdict
+from sellerwatch.domain.leadership import Engine, Leadership, Phase
+from sellerwatch.domain.recollection import Above
 from sellerwatch.ports.pool import Lease, Limits, Pool, Report, Standing
 
 MORNING = datetime(2026, 3, 2, 6, 0, tzinfo=UTC)
 HOUR = 3600
+FOR_EVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
@@ -55,6 +60,25 @@ class FakeClock:
 class World:
     clock: FakeClock
     engine: Callable[[Limits], Pool]
+    database: Database | None = None
+    """None: Redis'."""
+
+    @property
+    def name(self) -> Engine:
+        return Engine.SQL if self.database else Engine.REDIS
+
+    async def begin(self, epoch: int) -> None:
+        """As whoever keeps the lead says it."""
+        await self._decide(Leadership(epoch, self.name, Phase.BEGINNING, self.clock.now()))
+
+    async def lead(self, epoch: int) -> None:
+        await self._decide(Leadership(epoch, self.name, Phase.LEADING))
+        if self.name is Engine.REDIS:
+            assert await self.seen_by_another().renew(epoch, FOR_EVER)
+
+    async def _decide(self, leadership: Leadership) -> None:
+        if self.database:
+            await SqlStore(self.database).transact(lambda unit: unit.leaderships.save(leadership))
 
     async def pool(self, members: int | list[Identity] = 3, **limits: Any) -> Pool:
         pool = self.seen_by_another(**limits)
@@ -85,10 +109,17 @@ ENGINES = ("sql", "redis")
 
 @asynccontextmanager
 async def a_client(server: servers.Redis) -> AsyncIterator[Redis]:
-    """Of an empty Redis."""
+    """Of an empty Redis that leads."""
     async with Redis.from_url(server.url) as client:
         await client.flushall()
+        await begun(redis(client, FakeClock(), some_limits()))
         yield client
+
+
+async def begun(pool: RedisPool, epoch: int = 1) -> None:
+    assert await pool.clear(epoch)
+    assert await pool.complete(epoch, Above())
+    assert await pool.renew(epoch, FOR_EVER)
 
 
 @asynccontextmanager
@@ -99,12 +130,12 @@ async def afresh(name: str, server: servers.Redis, clock: FakeClock | None = Non
         async with a_client(server) as client:
             yield World(clock, lambda limits: redis(client, clock, limits))
         return
-    made = engine("sqlite://")
+    made = opened("sqlite://")
     with made.begin() as connection:
         held = for_dialect(tables.metadata, "sqlite")
         held.create_all(connection, [held.tables[each] for each in held.tables if each.startswith("pool_")])
     database = Database(made, inline=True)
-    yield World(clock, lambda limits: sql(database, clock, limits))
+    yield World(clock, lambda limits: sql(database, clock, limits), database)
     database.close()
 
 

@@ -7,11 +7,23 @@ import pytest
 from redis.asyncio import Redis
 
 import servers
-from contracts.pool_world import FakeClock, a_client, an_identity, identities, redis, said, some_limits
+from contracts.pool_world import (
+    FOR_EVER,
+    MORNING,
+    FakeClock,
+    a_client,
+    an_identity,
+    begun,
+    identities,
+    redis,
+    said,
+    some_limits,
+)
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.redis import RedisPool, packing
 from sellerwatch.domain.errors import Invalid, Unavailable
 from sellerwatch.domain.identities import Verdict
+from sellerwatch.domain.leadership import Pulse
 from sellerwatch.ports.pool import WhyNot
 
 OURS = "sellerwatch:{main}:"
@@ -80,6 +92,7 @@ async def test_it_runs_on_a_cluster_of_one_node():
         assert server.says(b"cluster_state:ok", "CLUSTER", "INFO")
         async with Redis.from_url(server.url) as client:
             pool = redis(client, FakeClock(), some_limits())
+            await begun(pool)
             await pool.load(identities(5))
             leases = (await pool.lease(3)).leases
             await pool.report([said(lease, Verdict.RATE_LIMITED) for lease in leases])
@@ -200,3 +213,53 @@ async def test_a_client_that_decodes_and_a_window_of_years_are_refused(client):
             RedisPool(decoding, SeededChance(1), some_limits())
     with pytest.raises(Invalid, match="window_seconds"):
         RedisPool(client, SeededChance(1), some_limits(window_seconds=1e9))
+
+
+async def test_it_lends_no_longer_than_it_was_told(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits())
+    await pool.load(identities(3))
+    assert await pool.renew(1, clock.at + timedelta(seconds=15))
+    clock.go(14.9)
+    assert (await pool.lease(1)).leases
+    clock.go(0.1)
+    assert (await pool.lease(1)).why is WhyNot.AWAY
+    assert await pool.renew(1, clock.at + timedelta(seconds=15))
+    assert (await pool.lease(1)).leases
+    await pool.resign()
+    assert (await pool.lease(1)).why is WhyNot.AWAY
+    assert not await pool.renew(1, clock.at + timedelta(seconds=15))
+
+
+async def test_its_pulse_tells_whether_it_is_what_it_was(client):
+    pool = redis(client, FakeClock(), some_limits())
+    assert await pool.pulse() == Pulse(MORNING, 1, is_whole=True)
+    await pool.clear(2)
+    assert (await pool.pulse()).epoch == 0
+    await client.flushall()
+    assert await pool.pulse() == Pulse(MORNING, 0, is_whole=False)
+
+
+async def test_one_that_throws_keys_away_is_not_whole():
+    with servers.a_redis() as server:
+        async with a_client(server) as client:
+            pool = redis(client, FakeClock(), some_limits())
+            await pool.load(identities(200))
+            assert (await pool.pulse()).is_whole
+            await client.config_set("maxmemory-policy", "allkeys-random")
+            await client.config_set("maxmemory", "1mb")
+            assert not (await pool.pulse()).is_whole
+
+
+async def test_a_server_that_came_back_with_what_it_had_kept_leads_no_more(tmp_path):
+    """What it kept may be older than what it lent."""
+    options = ("--appendonly", "yes", "--dir", str(tmp_path))
+    with servers.a_redis(*options) as server:
+        async with a_client(server) as client:
+            await redis(client, FakeClock(), some_limits()).load(identities(3))
+    with servers.a_redis(*options) as server:
+        async with Redis.from_url(server.url) as client:
+            assert await client.zcard(f"{OURS}available") == 3
+            pool = redis(client, FakeClock(), some_limits())
+            assert (await pool.lease(1)).why is WhyNot.AWAY
+            assert not await pool.renew(1, FOR_EVER)

@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect
 from sqlalchemy.dialects.mysql import pymysql
 
-from contracts.pool_world import FakeClock, an_identity, identities, said, some_limits, sql
+from contracts.pool_world import MORNING, FakeClock, an_identity, ask, identities, said, some_limits, sql
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.pool import identities as rows
@@ -16,7 +17,7 @@ from sellerwatch.adapters.sql.pool import lend, members, site, turn, views, wind
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn
 from sellerwatch.adapters.sql.session import PerDialect
 from sellerwatch.domain.errors import WrongVerb
-from sellerwatch.domain.identities import Verdict
+from sellerwatch.domain.identities import IdentityStatus, Verdict
 from sellerwatch.ports.pool import Limits
 
 PER_IDENTITY = 12
@@ -164,4 +165,21 @@ async def test_a_large_limit_takes_no_room_before_it_is_used_and_old_entries_go(
 
 def test_the_tables_of_the_pool_are_its_own(database: Database):
     found = {name for name in inspect(database.engine).get_table_names() if name.startswith("pool_")}
-    assert found == {f"pool_{name}" for name in ("identities", "faces", "window", "site", "health", "tally", "events")}
+    assert found == {
+        f"pool_{name}" for name in ("identities", "faces", "window", "site", "leader", "health", "tally", "events")
+    }
+
+
+async def test_it_recalls_exactly_what_it_knows(database: Database):
+    clock = FakeClock()
+    pool = sql(database, clock, some_limits(hourly_limit=3))
+    await pool.load(identities(4))
+    for _ in range(3):
+        await ask(pool, 2)
+        clock.go(2)
+    await pool.block(4)
+    memories = await pool.recall(0, 2) + await pool.recall(2, 2)
+    assert [memory.identity.agent_id for memory in memories] == [1, 2, 3, 4]
+    assert memories[1].leased_at == tuple(MORNING + timedelta(seconds=each) for each in (0, 2, 4))
+    assert memories[3].identity.status is IdentityStatus.BLOCKED
+    assert await pool.recall(4, 2) == []

@@ -46,7 +46,7 @@ async def keep(store: Store, agent_id: int, token: SealedToken | None, seconds: 
 async def save(
     store: Store, *identities: Identity, remaining: dict[int, int] | None = None, seconds: float = 0
 ) -> None:
-    await store.transact(lambda unit: unit.identities.save(identities, remaining or {}, at(seconds)))
+    await store.transact(lambda unit: unit.identities.save(identities, remaining or {}, 80, at(seconds)))
 
 
 async def columns(database: Database, table: str, *names: str) -> list[tuple[Any, ...]]:

@@ -95,7 +95,7 @@ async def _database(house: House) -> Findings:
 
 
 async def _pool(house: House) -> Findings:
-    await house.identities.load()
+    await house.load_pool()
     figures = await house.pool.figures()
     said = (
         f"{figures.available} of {figures.total} identities available, {figures.suspended} suspended, "

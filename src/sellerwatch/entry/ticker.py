@@ -8,6 +8,7 @@ from functools import partial
 import structlog
 
 import sellerwatch
+from sellerwatch.domain.leadership import Step
 from sellerwatch.entry.loops import Loop
 from sellerwatch.flows.deliver import Delivered
 from sellerwatch.ports.store import Unit
@@ -16,6 +17,8 @@ from sellerwatch.wiring import House, Outside
 
 DUE_AT_ONCE = 5
 """Executions begun in one look at the schedule: many due at once are spread over the looks."""
+LEAD_SECONDS = 3.0
+"""A lead is renewed a few times before it would run out."""
 _LIFE_SECONDS = 5.0
 _GATHER_SECONDS = 0.25
 """Documents and changes come one by one and are cheap by the hundred."""
@@ -32,6 +35,8 @@ def ticker_loops(house: House) -> list[Loop]:
         Loop("announce", house.announce.run, 1.0, "announce", seldom),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
     ]
+    if house.redis_pool:
+        loops.append(Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=LEAD_SECONDS))
     if house.deliver:
         every = house.settings.delivery_interval
         loops.append(Loop("deliver", partial(_deliver, house), every, "deliver", 0.0, _GATHER_SECONDS))
@@ -75,11 +80,11 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
         "tokens": identities.refresh_tokens,
         "records": identities.keep_books,
     }
-    return [
-        Loop(f"sweep:{name}", partial(_sweep, house, name, sweeps[name]), house.settings.sweep_period(name))
-        for name in SWEEPS
-        if name in sweeps
-    ]
+    periods = {name: house.settings.sweep_period(name) for name in SWEEPS if name in sweeps}
+    if house.redis_pool:
+        # What the record does not know when Redis is lost counts as spent.
+        periods["records"] = min(periods["records"], LEAD_SECONDS)
+    return [Loop(f"sweep:{name}", partial(_sweep, house, name, sweeps[name]), every) for name, every in periods.items()]
 
 
 async def _sweep(house: House, name: str, sweep: Callable[[], Awaitable[int]]) -> int:
@@ -96,6 +101,15 @@ async def _sweep(house: House, name: str, sweep: Callable[[], Awaitable[int]]) -
         await house.store.transact(lambda unit: unit.chores.note_sweep(name, found, error, at))
     if found:
         structlog.get_logger().info("swept", sweep=name, found=found)
+    return 0
+
+
+async def _lead(house: House) -> int:
+    led = await house.lead.run()
+    if led.step not in {Step.NOTHING, Step.RENEW}:
+        structlog.get_logger().warning(
+            "leadership of the pool", step=led.step, was=led.known.engine, epoch=led.known.epoch
+        )
     return 0
 
 

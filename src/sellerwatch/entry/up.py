@@ -22,7 +22,8 @@ _LOG = structlog.get_logger()
 
 async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = frozenset({TICKER, WORKER})) -> None:
     """The ticker's loops, the worker, or both."""
-    await house.identities.load()
+    if not await house.load_pool():
+        _LOG.warning("no engine leads the pool yet: nothing is asked until one does")
     if house.outside:
         house.outside.asking.is_stopping = stop.is_set
     loops = [life_loop(house, "+".join(sorted(roles)))]

@@ -12,6 +12,7 @@ from functools import partial
 
 from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
 from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus, SealedToken
+from sellerwatch.ports.leading import Leading
 from sellerwatch.ports.pool import Pool, PoolEvent, PoolEventKind, Standing
 from sellerwatch.ports.store import Store, Unit, Usage
 from sellerwatch.ports.time import Bell, Clock
@@ -30,8 +31,11 @@ class Identities:
     pool: Pool
     clock: Clock
     bell: Bell
+    hourly_limit: int
     asking: Asking | None = None
     """None in a process that never asks the marketplace."""
+    leading: Leading | None = None
+    """None where the pool is the database's only."""
     _revision: int = 0
     _tokens: dict[int, str | None] = field(default_factory=dict)
 
@@ -43,12 +47,17 @@ class Identities:
         return len(identities)
 
     async def keep_books(self, count: int = 500) -> int:
-        """Write what changed in the pool since the last time into the record; how much it was."""
+        """Write what changed in the pool since the last time into the record; how much it was.
+
+        What the record knows then is what a new leader of the pool is told, should this one be lost.
+        """
+        at, epoch = self.clock.now(), self.leading.epoch if self.leading else None
         standings = await self.pool.standings(self._revision, count)
         events = await self.pool.events(0, count)
-        if not standings and not events:
-            return 0
-        await self.store.transact(lambda unit: self._write(unit, standings, events))
+        if standings or events:
+            await self.store.transact(lambda unit: self._write(unit, standings, events))
+        if self.leading and epoch is not None and epoch == self.leading.epoch and len(standings) < count:
+            await self.store.transact(lambda unit: unit.leaderships.note_books(epoch, at))
         if events:
             await self.pool.forget_events(events[-1].number)
         for standing in standings:
@@ -139,7 +148,7 @@ class Identities:
     def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent]) -> None:
         at = self.clock.now()
         remaining = {standing.identity.agent_id: standing.remaining for standing in standings}
-        unit.identities.save([standing.identity for standing in standings], remaining, at)
+        unit.identities.save([standing.identity for standing in standings], remaining, self.hourly_limit, at)
         for standing in standings:
             identity = standing.identity
             known = self._tokens.get(identity.agent_id, "")

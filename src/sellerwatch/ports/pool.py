@@ -43,6 +43,8 @@ class Limits:
 class WhyNot(StrEnum):
     """Why nothing is free, the most lasting reason first."""
 
+    AWAY = "AWAY"
+    """No engine of the pool leads just now, or the one that does can't be reached."""
     EMPTY = "EMPTY"
     """The pool holds no identity that could ever be lent."""
     CIRCUIT_OPEN = "CIRCUIT_OPEN"

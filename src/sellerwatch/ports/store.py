@@ -10,7 +10,7 @@ and makes nothing new; it says how many were new.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from sellerwatch.domain.breakers import Breaker, BreakerScope, Transition
@@ -24,6 +24,7 @@ from sellerwatch.domain.raws import Raw
 from sellerwatch.domain.schedules import Schedule
 from sellerwatch.domain.sellers import Seller
 from sellerwatch.domain.tasks import Attempt, Task
+from sellerwatch.ports.leading import Leaderships
 
 T = TypeVar("T")
 
@@ -61,6 +62,8 @@ class Usage:
     duration_ms: int | None = None
     is_success: bool = False
     error_message: str | None = None
+    retry_after: timedelta | None = None
+    """How long the answer asked us to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +291,11 @@ class Identities(Protocol):
 
     def add(self, user_agents: Sequence[str], at: datetime) -> int: ...
     def retire(self, agent_ids: Sequence[int], at: datetime) -> int: ...
-    def save(self, identities: Sequence[Identity], remaining: Mapping[int, int], at: datetime) -> None:
-        """Status, health, counters and what follows from them, in one statement a table; `remaining` goes to
-        `rate_limit_bucket`. The token: see `keep_token`."""
+    def save(
+        self, identities: Sequence[Identity], remaining: Mapping[int, int], hourly_limit: int, at: datetime
+    ) -> None:
+        """Status, health, counters and what follows from them, in one statement a table; what remains of the limit
+        goes to `rate_limit_bucket`. The token: see `keep_token`."""
 
     def keep_token(self, agent_id: int, token: SealedToken | None, at: datetime) -> None:
         """The active token, and its place in the refresh schedule; None: no longer any."""
@@ -355,6 +360,7 @@ class Unit(Protocol):
     events: Events
     identities: Identities
     breakers: Breakers
+    leaderships: Leaderships
     chores: Chores
 
 

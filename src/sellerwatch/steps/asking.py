@@ -113,7 +113,9 @@ class Asking:
         )
         is_success = issued.token is not None
         url = self._addresses.token()
-        return Usage(lease.agent_id, url, at, task_id, status, answer.duration_ms, is_success, error), is_success
+        retry_after = answer.retry_after if isinstance(answer, Answer) else None
+        usage = Usage(lease.agent_id, url, at, task_id, status, answer.duration_ms, is_success, error, retry_after)
+        return usage, is_success
 
     async def give_back(self, leases: list[Lease]) -> None:
         """Unused: their budget is restored."""
@@ -251,7 +253,7 @@ class _Errand:
         if is_stale:
             verdict = Verdict.NEUTRAL
         error = None if judged.blame is None else f"HTTP {answer.status}"
-        self._note(lease, self._url, at, answer.status, answer.duration_ms, error)
+        self._note(lease, self._url, at, answer.status, answer.duration_ms, error, answer.retry_after)
         report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, answer.retry_after)
         if judged.is_token_refused:
             report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, is_token_refused=True)
@@ -294,7 +296,16 @@ class _Errand:
         return False
 
     def _note(
-        self, lease: Lease, url: str, at: datetime, status: int | None, duration_ms: int, error: str | None
+        self,
+        lease: Lease,
+        url: str,
+        at: datetime,
+        status: int | None,
+        duration_ms: int,
+        error: str | None,
+        retry_after: timedelta | None = None,
     ) -> None:
         is_success = status is not None and status < 400 and error is None
-        self._asked.usages.append(Usage(lease.agent_id, url, at, self._task_id, status, duration_ms, is_success, error))
+        self._asked.usages.append(
+            Usage(lease.agent_id, url, at, self._task_id, status, duration_ms, is_success, error, retry_after)
+        )

@@ -14,6 +14,7 @@ import msgspec
 
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState, Transition
 from sellerwatch.domain.identities import Identity, IdentityStatus, SealedToken
+from sellerwatch.domain.recollection import Above, Memory
 from sellerwatch.ports.pool import Limits, PoolEvent, PoolEventKind, Report, Standing
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -114,6 +115,43 @@ def joining_of(identities: Iterable[Identity]) -> bytes:
             for each in identities
         ]
     )
+
+
+def memories_of(memories: Iterable[Memory]) -> bytes:
+    return _pack([_memory(each) for each in memories])
+
+
+def _memory(memory: Memory) -> tuple[object, ...]:
+    its, fields = memory.identity, _fields(memory.identity)
+    if memory.paused_until is not None:
+        fields["pausedUntil"] = us(memory.paused_until)
+    if memory.breaker is not None:
+        fields |= _breaker_fields("breaker", memory.breaker)
+    name = _pack((its.user_agent_id, its.user_agent)).decode()
+    return its.agent_id, name, sealed_of(its.token).decode(), fields, [us(at) for at in memory.leased_at]
+
+
+def above_of(above: Above) -> bytes:
+    """Texts: a number of so many digits would not stay what it is on its way into the head."""
+    fields: dict[str, str | int] = {}
+    for prefix, its in (("pool", above.pool), ("site", above.site)):
+        if its is not None:
+            fields |= _breaker_fields(prefix, its)
+    if above.paused_until is not None:
+        fields["pausedUntil"] = us(above.paused_until)
+    return _pack({name: str(value) for name, value in fields.items()})
+
+
+def _breaker_fields(prefix: str, its: Breaker) -> dict[str, str | int]:
+    """CLOSED and never are not said. Whose trial was under way is not known any more: the next request is one."""
+    known: dict[str, str | int | None] = {
+        "State": None if its.state is BreakerState.CLOSED else its.state.value,
+        "Failures": its.failure_count,
+        "OpenedAt": us(its.opened_at) if its.opened_at else None,
+        "HalfOpenAt": us(its.half_open_at) if its.half_open_at else None,
+        "ClosedAt": us(its.closed_at) if its.closed_at else None,
+    }
+    return {f"{prefix}{name}": value for name, value in known.items() if value}
 
 
 def leaving_of(agent_ids: Sequence[int]) -> bytes:

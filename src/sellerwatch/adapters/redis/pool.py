@@ -18,13 +18,16 @@ from sellerwatch.adapters.redis.trips import Trips, Word
 from sellerwatch.domain.breakers import BreakerScope
 from sellerwatch.domain.errors import Invalid, Unknown, WrongVerb
 from sellerwatch.domain.identities import Identity, SealedToken
+from sellerwatch.domain.leadership import Pulse
+from sellerwatch.domain.recollection import Above, Memory
 from sellerwatch.ports.pool import Grant, Lease, Limits, Outlook, PoolEvent, PoolFigures, Report, Standing, WhyNot
 from sellerwatch.ports.time import Chance
 
 KEYS = (
     *("available", "bare", "leased", "suspended", "recovering", "breaker", "site"),
-    *("rate", "tally", "patience", "health", "changed", "expiring", "events", "agent:"),
+    *("rate", "tally", "patience", "health", "changed", "expiring", "events", "leader", "agent:"),
 )
+REMEMBER_AT_ONCE, CLEAR_AT_ONCE = 100, 500
 JOIN_AT_ONCE, LEAVE_AT_ONCE, LIST_AT_ONCE, SHOW_AT_ONCE, RECOVER_AT_ONCE = 200, 500, 5000, 200, 500
 EXPIRE_AT_ONCE = 1000
 _WHY = {why.value.encode(): why for why in WhyNot}
@@ -43,6 +46,7 @@ class RedisPool:
             raise Invalid("client", "decode_responses=True", "a client that leaves answers as bytes")
         if limits.window_seconds + limits.guard_seconds > packing.WINDOW_SECONDS_MAX:
             raise Invalid("window_seconds", limits.window_seconds, "at most a year")
+        self._client = client
         self._trips = Trips(client)
         self._chance = chance
         self._limits = limits
@@ -51,7 +55,7 @@ class RedisPool:
         """The last moment the server told: good enough for ids, which order nothing here."""
         self._scripts = {name: (each.sha, each.text) for name, each in put_together(sources()).items()}
         prefix = f"sellerwatch:{{{name}}}:"
-        self._changed = f"{prefix}changed".encode()
+        self._changed, self._leader = f"{prefix}changed".encode(), f"{prefix}leader".encode()
         self._keys: tuple[Word, ...] = (len(KEYS), *(f"{prefix}{key}".encode() for key in KEYS))
         self._packed_limits = packing.limits_of(limits)
         self._lease_span = moment(packing.span(limits.lease_seconds)) - packing.EPOCH
@@ -176,6 +180,41 @@ class RedisPool:
     async def forget_events(self, upto: int) -> None:
         await self._run("events", upto, 0)
 
+    async def clear(self, epoch: int) -> bool:
+        while (forgotten := int(await self._run("clear", epoch))) == CLEAR_AT_ONCE:
+            pass
+        return forgotten >= 0
+
+    async def remember(self, epoch: int, memories: Sequence[Memory]) -> bool:
+        for begin in range(0, len(memories), REMEMBER_AT_ONCE):
+            some = packing.memories_of(memories[begin : begin + REMEMBER_AT_ONCE])
+            if not await self._run("remember", epoch, some):
+                return False
+        return True
+
+    async def complete(self, epoch: int, above: Above) -> bool:
+        server = " ".join(await self._server())
+        return bool(await self._run("complete", epoch, packing.above_of(above), server))
+
+    async def pulse(self) -> Pulse:
+        now_us, epoch, server = await self._run("pulse")
+        is_whole = server.decode().split() == list(await self._server())
+        return Pulse(moment(now_us), int(epoch or 0), is_whole)
+
+    async def renew(self, epoch: int, until: datetime) -> bool:
+        return bool(await self._run("renew", epoch, us(until)))
+
+    async def resign(self) -> None:
+        await self._run("renew", b"", 0)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _server(self) -> tuple[str, str]:
+        """Which server this is since when, and how many keys it has thrown away."""
+        info = await self._trips.ask("INFO", "server", "stats")
+        return str(info["run_id"]), str(info["evicted_keys"])
+
     async def _lease(self, agent: bytes | int, count: int) -> Grant:
         ids = [self._chance.uuid7(self._seen) for _ in range(min(count, self._limits.concurrency))]
         now_us, why, until, given = await self._run("lease", agent, count, *ids)
@@ -210,14 +249,25 @@ class RedisPool:
 
     async def _run(self, name: str, *arguments: bytes | str | int) -> Reply:
         sha, text = self._scripts[name]
-        now = b"" if self._now is None else us(self._now())
-        given = (*self._keys, now, self._packed_limits, *arguments)
+        given = (*self._given(), *arguments)
         try:
             return await self._trips.ask("EVALSHA", sha, *given)
         except exceptions.NoScriptError:
-            # A new server, or one that was told to forget.
+            await self._end_what_another_server_began()
             await self._trips.ask("SCRIPT LOAD", text)
             return await self._trips.ask("EVALSHA", sha, *given)
+
+    async def _end_what_another_server_began(self) -> None:
+        """A server that knows no script was told to forget, or is a new one: restarted, or a replica that took over.
+        What that one holds may be older than what was lent, so it leads no more. Nobody teaches it a script before
+        having looked, and without scripts it lends nothing."""
+        began = await self._trips.ask("HGET", self._leader, "server")
+        if began is not None and began.decode().split()[0] != (await self._server())[0]:
+            await self._trips.ask("EVAL", self._scripts["renew"][1], *self._given(), b"", 0)
+
+    def _given(self) -> tuple[Word, ...]:
+        now = b"" if self._now is None else us(self._now())
+        return (*self._keys, now, self._packed_limits)
 
 
 def _pieces(joining: Sequence[Identity], leaving: Sequence[int]) -> list[tuple[Sequence[Identity], Sequence[int]]]:

@@ -16,6 +16,7 @@ from sellerwatch.adapters.sql.stores import (
     events,
     executions,
     identities,
+    leaderships,
     products,
     publications,
     raws,
@@ -25,6 +26,7 @@ from sellerwatch.adapters.sql.stores import (
 )
 from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.ports import store as port
+from sellerwatch.ports.leading import Leaderships
 
 T = TypeVar("T")
 
@@ -40,6 +42,7 @@ class SqlUnit:
         "events",
         "executions",
         "identities",
+        "leaderships",
         "listings",
         "notices",
         "products",
@@ -50,7 +53,7 @@ class SqlUnit:
         "tasks",
     )
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, pool_name: str) -> None:
         self.sellers: port.Sellers = sellers.Sellers(session)
         self.schedules: port.SchedulesKept = schedules.SchedulesKept(session)
         self.notices: port.Notices = schedules.Notices(session)
@@ -65,14 +68,16 @@ class SqlUnit:
         self.events: port.Events = events.Events(session)
         self.identities: port.Identities = identities.Identities(session)
         self.breakers: port.Breakers = identities.Breakers(session)
+        self.leaderships: Leaderships = leaderships.Leaderships(session, pool_name)
         self.chores: port.Chores = chores.Chores(session)
 
 
 class SqlStore:
     """`ports.store.Store` on a Database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, pool_name: str = "main") -> None:
         self._database = database
+        self._pool_name = pool_name
 
     async def transact(self, work: Callable[[port.Unit], T]) -> T:
         run = self._on_unit(work)
@@ -84,4 +89,4 @@ class SqlStore:
 
     def _on_unit(self, work: Callable[[port.Unit], T]) -> Callable[[Connection], T]:
         dialect = self._database.dialect
-        return watched(lambda connection: work(SqlUnit(Session(connection, dialect))))
+        return watched(lambda connection: work(SqlUnit(Session(connection, dialect), self._pool_name)))

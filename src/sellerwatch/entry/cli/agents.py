@@ -88,7 +88,7 @@ def status(
     """Show how the identities stand, those that need attention first."""
 
     async def work(house: "House") -> tuple[list[Standing], PoolFigures, datetime]:
-        await house.identities.load()
+        await house.load_pool()
         return await _standings(house), await house.pool.figures(), house.clock.now()
 
     standings, figures, now = run(ctx, work)
@@ -141,7 +141,7 @@ async def _rekey(house: "House") -> int:
     def reseal(sealed: str, row: str) -> str:
         return house.vault.seal(house.vault.open(sealed, row), row) if house.vault.needs_rekey(sealed) else sealed
 
-    await house.identities.load()
+    await house.load_pool()
     return await house.identities.rekey(reseal)
 
 
@@ -154,7 +154,7 @@ def _each(
     refused: list[str] = []
 
     async def work(house: "House") -> list[int]:
-        await house.identities.load()
+        await house.load_pool()
         changed = []
         for number in dict.fromkeys(numbers):
             try:

@@ -40,7 +40,7 @@ def status(
 async def look(house: "House") -> tuple[Overview, PoolFigures, Depth]:
     if not (await house.pool.figures()).total:
         # Nothing has run yet: the pool is told whom the record knows.
-        await house.identities.load()
+        await house.load_pool()
     return await house.reports.overview(house.clock.now()), await house.pool.figures(), await house.queue.depth()
 
 

@@ -16,13 +16,13 @@ local try
 
 local function give(id, from)
     local key, lease_id = AGENT .. id, ARGV[5 + going]
-    local its = call('HMGET', key, 'nextFreeAt', 'windowEnd', 'breakerState')
+    local its = call('HMGET', key, 'nextFreeAt', 'windowEnd', 'breakerState', 'status')
     if its[3] and not try then return false end
     local face, window = call('GET', key .. ':face'), call('GET', key .. ':window') or ''
-    if not face or (window == '' and its[2] and tonumber(its[2]) > now) then
-        -- Something of it was lost. What can't be known counts as spent; without a face it is nobody.
+    if not face or not its[4] or (window == '' and its[2] and tonumber(its[2]) > now) then
+        -- Something of it was lost. What can't be known counts as spent; without a face or a status it is nobody.
         call('ZREM', from, id)
-        if face then
+        if face and its[4] then
             call('ZADD', from, number_text(now + REACH), id)
             call('HSET', key, 'nextFreeAt', number_text(now + REACH), 'remaining', '0')
         end
@@ -77,6 +77,7 @@ local function give_from(left)
     return true
 end
 
+if now >= leads then return { now, 'AWAY', now + 1000000, {} } end
 if now < quiet and LIMIT > 0 then
     local left = math.min(wanted, CONCURRENCY - call('ZCARD', LEASED))
     if left > 0 then left = math.min(left, rate_room(left)) end

@@ -6,7 +6,7 @@
 -- RETURNS how many
 -- ATOMIC  it only reads.
 -- COST    O(log n) and at most 250 windows.
-if LIMIT <= 0 then return 0 end
+if now >= leads or LIMIT <= 0 then return 0 end
 local till, begin = now + tonumber(ARGV[3]), math.max(now, head_number('pausedUntil'))
 local is_trying = false
 for _, it in ipairs({ pool, site }) do

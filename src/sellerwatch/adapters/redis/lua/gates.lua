@@ -5,7 +5,7 @@
 -- ATOMIC  it only reads.
 -- COST    O(1).
 local function room(wanted)
-    if LIMIT <= 0 or head_number('pausedUntil') > now then return 0 end
+    if now >= leads or LIMIT <= 0 or head_number('pausedUntil') > now then return 0 end
     for _, it in ipairs({ pool, site }) do
         if not admits(it) then return 0 end
         if state_of(it) ~= 'CLOSED' then wanted = math.min(wanted, 1) end

@@ -31,6 +31,7 @@ end
 -- The most lasting reason, and when all of them may be over: -1 when only a person can help. No reason: one can be lent.
 -- `holds` are {why, until} of what stands above: breakers and the pause of the site.
 local function what_holds(available, suspended, holds)
+    if now >= leads then return 'AWAY', now + 1000000 end
     if LIMIT <= 0 or available + suspended == 0 then return 'EMPTY', -1 end
     if rate_room(1) == 0 then
         local holding = RATE_LIMIT > 0 and call('LINDEX', RATE, -RATE_LIMIT)

@@ -18,6 +18,8 @@ local function join(id, name, sealed, known)
     local fields = {}
     local member = { id = id, fields = fields, moved = {} }
     for field, value in pairs(known) do set(member, field, value) end
+    -- What it asked for within the hour nobody here knows: it counts as spent.
+    if fields.lastUsedAt then set(member, 'nextFreeAt', fields.lastUsedAt + REACH) end
     call('SET', AGENT .. id .. ':face', new_face(name, sealed))
     save(member)
 end

@@ -12,10 +12,11 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.pool import lend, members, settle, views
+from sellerwatch.adapters.sql.pool import ledger, lend, members, settle, views
 from sellerwatch.adapters.sql.pool.turn import Turn
 from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.domain.identities import Identity, SealedToken
+from sellerwatch.domain.recollection import Above, Memory
 from sellerwatch.ports.pool import Grant, Lease, Limits, Outlook, PoolEvent, PoolFigures, Report, Standing
 from sellerwatch.ports.time import Chance, Clock
 
@@ -100,6 +101,21 @@ class SqlPool:
 
     async def forget_events(self, upto: int) -> None:
         await self._write(lambda turn: views.forget_events(turn, upto))
+
+    async def clear(self, epoch: int) -> bool:
+        return await self._write(lambda turn: ledger.clear(turn, epoch))
+
+    async def remember(self, epoch: int, memories: Sequence[Memory]) -> bool:
+        return await self._write(lambda turn: ledger.remember(turn, epoch, memories))
+
+    async def complete(self, epoch: int, above: Above) -> bool:
+        return await self._write(lambda turn: ledger.complete(turn, epoch, above))
+
+    async def recall(self, after: int, count: int) -> list[Memory]:
+        return await self._write(lambda turn: ledger.recall(turn, after, count))
+
+    async def above(self) -> Above:
+        return await self._read(ledger.above)
 
     async def _write(self, work: Callable[[Turn], T]) -> T:
         step = watched(partial(self._step, work, writes=True))

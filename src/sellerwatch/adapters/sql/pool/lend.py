@@ -109,6 +109,8 @@ def end(turn: Turn, member: Member, *, is_used: bool) -> None:
 def what_holds(turn: Turn) -> tuple[WhyNot | None, datetime | None]:
     """Why not one more can be lent now, the most lasting reason, and when that may be over; no reason: one can."""
     site, limits, now_us = turn.site, turn.limits, turn.now_us
+    if not site.leads:
+        return WhyNot.AWAY, moment(now_us + SECOND)
     if limits.hourly_limit <= 0 or site.available + site.suspended == 0:
         return WhyNot.EMPTY, None
     holds = [
@@ -149,7 +151,7 @@ def outlook(turn: Turn) -> Outlook:
 def _room(turn: Turn, count: int) -> int:
     """How many the site lets out now."""
     site, limits = turn.site, turn.limits
-    if limits.hourly_limit <= 0 or site.paused_until_us > turn.now_us:
+    if not site.leads or limits.hourly_limit <= 0 or site.paused_until_us > turn.now_us:
         return 0
     for breaker in site.breakers:
         if not breaker.admits(turn.now):

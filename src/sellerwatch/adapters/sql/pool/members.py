@@ -22,7 +22,7 @@ from sellerwatch.adapters.sql.pool.identities import (
 )
 from sellerwatch.adapters.sql.pool.moments import us
 from sellerwatch.adapters.sql.pool.turn import Turn
-from sellerwatch.adapters.sql.pool.window import next_free
+from sellerwatch.adapters.sql.pool.window import next_free, reach
 from sellerwatch.adapters.sql.prepared import Prepared, Row
 from sellerwatch.adapters.sql.tables.pool import pool_faces, pool_identities, pool_window
 from sellerwatch.domain.identities import Identity, SealedToken
@@ -155,6 +155,9 @@ def _look(turn: Turn) -> None:
 
 
 def _join(turn: Turn, member: Member) -> None:
+    if member.last_used_us is not None:
+        # What it asked for within the hour nobody here knows: it counts as spent.
+        member.next_free_us = member.last_used_us + reach(turn.limits)
     member.place(turn.limits)
     turn.join(member)
 

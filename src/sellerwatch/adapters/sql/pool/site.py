@@ -14,8 +14,9 @@ from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.pool.moments import SECOND, moment, us
 from sellerwatch.adapters.sql.prepared import Prepared, Row
 from sellerwatch.adapters.sql.session import PerDialect
-from sellerwatch.adapters.sql.tables.pool import pool_site, pool_tally
+from sellerwatch.adapters.sql.tables.pool import pool_leader, pool_site, pool_tally
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState
+from sellerwatch.domain.leadership import Engine, Phase
 from sellerwatch.ports.pool import Limits
 
 MINUTE = 60 * SECOND
@@ -26,8 +27,14 @@ PATIENCE_KEPT = 16
 
 COLUMNS = tuple(column.name for column in pool_site.columns)
 _named = pool_site.c.name == bindparam("key")
-_READ = Prepared(select(*pool_site.c[1:]).where(_named), ("key",))
-_LOCK = Prepared(select(*pool_site.c[1:]).where(_named).with_for_update(), ("key",))
+_WIDTH = len(COLUMNS) - 1
+_known = (
+    select(*pool_site.c[1:], pool_leader.c.engine, pool_leader.c.phase)
+    .select_from(pool_site.outerjoin(pool_leader, pool_leader.c.name == pool_site.c.name))
+    .where(_named)
+)
+_READ = Prepared(_known, ("key",))
+_LOCK = Prepared(_known.with_for_update(), ("key",))
 _SAVE = Prepared(
     update(pool_site).where(_named).values({name: bindparam(name) for name in COLUMNS[1:]}), (*COLUMNS[1:], "key")
 )
@@ -62,6 +69,8 @@ class Site:
     revision: int = 0
     event: int = 0
     is_proven: bool = False
+    leads: bool = True
+    """Nobody said that another engine does."""
 
     @classmethod
     def empty(cls, limits: Limits) -> "Site":
@@ -79,6 +88,8 @@ class Site:
         site.patience = [(agent_id, at_us, until_us) for agent_id, at_us, until_us in json.loads(row[4])]
         site.available, site.suspended, site.blocked, site.by_hand, site.revision, site.event = row[5:11]
         site.is_proven = bool(row[11])
+        engine, phase = row[_WIDTH:]
+        site.leads = engine is None or (engine == Engine.SQL and phase == Phase.LEADING)
         return site
 
     def save(self, connection: Connection, name: str, *, is_new: bool) -> None:

@@ -91,7 +91,7 @@ def figures(turn: Turn) -> PoolFigures:
 def capacity(turn: Turn, seconds: float) -> int:
     """At most what the site's rate allows, what fits through its concurrency, and what the identities have left."""
     site, limits = turn.site, turn.limits
-    if not turn.is_loaded or limits.hourly_limit <= 0 or seconds <= 0:
+    if not turn.is_loaded or not site.leads or limits.hourly_limit <= 0 or seconds <= 0:
         return 0
     until_us = turn.now_us + span(seconds)
     begin_us = max(turn.now_us, site.paused_until_us)

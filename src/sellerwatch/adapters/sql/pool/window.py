@@ -31,7 +31,7 @@ _DROP_BEFORE = Prepared(
 )
 _DROP = Prepared(delete(pool_window).where(_its == bindparam("its"), _entry == bindparam("one")), ("its", "one"))
 _OLDEST = Prepared(select(_entry, _at).where(_its == bindparam("its")).order_by(_entry).limit(PRUNED), ("its",))
-_ADD = Prepared(insert(pool_window), ("agent_id", "entry", "at_us"))
+ADD = Prepared(insert(pool_window), ("agent_id", "entry", "at_us"))
 
 
 def reach(limits: Limits) -> int:
@@ -62,7 +62,7 @@ def even_after(now_us: int, even_us: int, limits: Limits) -> int:
 
 def write(connection: Connection, entries: list[tuple[int, int, int]], limits: Limits, now_us: int) -> None:
     """(agent, number, moment) of each lease; now and then the old entries of an identity are dropped."""
-    _ADD.many(connection, entries)
+    ADD.many(connection, entries)
     for agent_id, entry, _ in entries:
         if entry % PRUNE_EVERY == PRUNE_EVERY - 1:
             since = now_us - reach(limits)
@@ -108,7 +108,7 @@ class Ceiling:
         """`count` leases went out in this step; how many there were in all."""
         first = _FIRST_INSIDE.rows(connection, (now_us - self.window_us,))
         _DROP_BEFORE.run(connection, (SITE, first[0][0] if first else NEVER))
-        _ADD.run(connection, (SITE, uses, now_us))
+        ADD.run(connection, (SITE, uses, now_us))
         return uses + count
 
     def take_out(self, connection: Connection, uses: int, moments: list[int]) -> int:
@@ -133,7 +133,7 @@ class Ceiling:
             if size:
                 kept.append((SITE, entry, at_us))
                 entry += size
-        _ADD.many(connection, kept)
+        ADD.many(connection, kept)
         return uses - given_back
 
 

@@ -6,6 +6,7 @@ figures. What may be forgotten is the business of `prune`.
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, null, or_, select, update
@@ -46,6 +47,7 @@ _LOG = Prepared(
         "is_success",
         "is_rate_limited",
         "is_429_error",
+        "retry_after_seconds",
         "error_message",
         "request_timestamp",
     ),
@@ -112,8 +114,9 @@ class Chores:
                     usage.http_status,
                     usage.duration_ms,
                     int(usage.is_success),
+                    int(usage.http_status == TOO_MANY_REQUESTS or usage.retry_after is not None),
                     int(usage.http_status == TOO_MANY_REQUESTS),
-                    int(usage.http_status == TOO_MANY_REQUESTS),
+                    ceil(usage.retry_after.total_seconds()) if usage.retry_after else None,
                     cut(usage.error_message, error),
                     self._session.to_db(usage.at),
                 )

@@ -28,7 +28,6 @@ from sellerwatch.domain.ids import derived
 _U, _T, _S = user_agent_pool.c, user_agent_token.c, token_refresh_schedule.c
 _STATUSES = {status.value: status for status in IdentityStatus}
 _STATES = {state.value: state for state in BreakerState}
-HOURLY_LIMIT = 80
 REFRESH_SECONDS = 3600
 
 _STANDING = (
@@ -87,7 +86,10 @@ _SAVE = Prepared(
 _BUCKET = ("agent_id", "max_tokens", "current_tokens", "refill_rate", "last_refill_at", "created_at", "updated_at")
 _FILL = PerDialect(
     lambda dialect: upsert(
-        dialect, rate_limit_bucket, ["agent_id"], ["current_tokens", "last_refill_at", "updated_at"]
+        dialect,
+        rate_limit_bucket,
+        ["agent_id"],
+        ["max_tokens", "current_tokens", "refill_rate", "last_refill_at", "updated_at"],
     ),
     _BUCKET,
 )
@@ -179,7 +181,9 @@ class Identities:
         self._session.run_in(_NO_REFRESH, agent_ids, (moment,))
         return self._session.run_in(_RETIRE, agent_ids, (moment,))
 
-    def save(self, identities: Sequence[Identity], remaining: Mapping[int, int], at: datetime) -> None:
+    def save(
+        self, identities: Sequence[Identity], remaining: Mapping[int, int], hourly_limit: int, at: datetime
+    ) -> None:
         to_db = self._session.to_db
         moment = to_db(at)
         rows = [
@@ -202,10 +206,11 @@ class Identities:
             for one in sorted(identities, key=lambda one: one.agent_id)
         ]
         self._session.many(_SAVE, rows)
+        rate = round(hourly_limit / 3600, 6)
         self._session.many(
             _FILL,
             [
-                (agent_id, max(HOURLY_LIMIT, left), left, round(HOURLY_LIMIT / 3600, 6), moment, moment, moment)
+                (agent_id, hourly_limit, left, rate, moment, moment, moment)
                 for agent_id, left in sorted(remaining.items())
             ],
         )

@@ -83,8 +83,10 @@ token_usage_log = table(
     optional("http_status_code", COUNT),
     optional("response_time_ms", COUNT),
     required("is_success", FLAG),
+    # Asked for patience: a 429, or a Retry-After of whatever status.
     required("is_rate_limited", FLAG, 0),
     required("is_429_error", FLAG, 0),
+    optional("retry_after_seconds", COUNT),
     optional("error_message", ERROR),
     required("request_timestamp", MOMENT),
     Index("idx_user_agent_time", "agent_id", "request_timestamp"),

@@ -12,6 +12,7 @@ from sellerwatch.adapters.sql.tables.columns import (
     FLAG,
     HASH,
     KEY,
+    MOMENT,
     SHORT,
     STATUS,
     UID,
@@ -112,6 +113,19 @@ pool_site = table(
     required("is_proven", FLAG),
     *_breaker("pool"),
     *_breaker("site"),
+)
+
+# Which engine leads (see `domain.leadership`); no row: this one, and it always did.
+pool_leader = table(
+    "pool_leader",
+    Column("name", exact(64), primary_key=True),
+    required("epoch", COUNT),
+    required("engine", STATUS),
+    required("phase", STATUS),
+    optional("until", MOMENT),
+    optional("past", STATUS),
+    optional("ended_at", MOMENT),
+    optional("books_at", MOMENT),
 )
 
 pool_health = table(

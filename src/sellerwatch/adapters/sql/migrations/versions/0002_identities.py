@@ -79,6 +79,7 @@ table(
     f.required("is_success", f.FLAG),
     f.required("is_rate_limited", f.FLAG, 0),
     f.required("is_429_error", f.FLAG, 0),
+    f.optional("retry_after_seconds", f.COUNT),
     f.optional("error_message", f.ERROR),
     f.required("request_timestamp", f.MOMENT),
     f.index("idx_user_agent_time", "agent_id", "request_timestamp"),

@@ -102,6 +102,18 @@ table(
     *breaker("site"),
 )
 
+table(
+    "pool_leader",
+    f.named("name", f.exact(64)),
+    f.required("epoch", f.COUNT),
+    f.required("engine", f.STATUS),
+    f.required("phase", f.STATUS),
+    f.optional("until", f.MOMENT),
+    f.optional("past", f.STATUS),
+    f.optional("ended_at", f.MOMENT),
+    f.optional("books_at", f.MOMENT),
+)
+
 table("pool_health", f.named("health", f.COUNT), f.required("identities", f.COUNT))
 
 table(

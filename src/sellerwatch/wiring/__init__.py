@@ -22,6 +22,8 @@ from sellerwatch.adapters.marketplace.client import Client
 from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.adapters.marketplace.transport import HttpTransport
 from sellerwatch.adapters.product_server import HttpProductServer
+from sellerwatch.adapters.redis import RedisPool
+from sellerwatch.adapters.redis.connection import connected
 from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql import schema
 from sellerwatch.adapters.sql.database import Database
@@ -32,29 +34,33 @@ from sellerwatch.adapters.sql.reports import SqlReports
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.vault import Vault, keys_beside
 from sellerwatch.domain.addresses import Addresses
-from sellerwatch.domain.errors import Invalid, Refused
+from sellerwatch.domain.errors import Invalid, Refused, Unavailable
+from sellerwatch.domain.leadership import Engine
 from sellerwatch.flows.absorb import Absorb
 from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl, Orders
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
-from sellerwatch.flows.heal import Heal, HealRules
+from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
+from sellerwatch.flows.lead import Lead
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.outside import ProductServer
-from sellerwatch.ports.pool import Limits, Pool
+from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.reports import Reports
 from sellerwatch.ports.store import Store
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.wire import Dial
 from sellerwatch.settings import Settings, with_kept_keys
-from sellerwatch.steps.asking import Asking, Patience
-from sellerwatch.steps.settling import Rules, Settling
+from sellerwatch.steps.asking import Asking
+from sellerwatch.steps.leading import LeadingPool
+from sellerwatch.steps.settling import Settling
+from sellerwatch.wiring.measures import budget_of, heal_rules_of, limits_of, patience_of, rules_of
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _POLL, _ALONE_POLL = 2.0, 600.0
@@ -98,12 +104,15 @@ class House:
     """None without a product server: its rows wait."""
     announce: Announce
     identities: Identities
+    lead: Lead
     repair: Repair
     outside: Outside | None
     transport: Transport | None
     """None without the marketplace's address."""
     alerts: WebhookAlerts
     product_server: ProductServer | None
+    redis_pool: RedisPool | None
+    """None where the pool is the database's only."""
     poll_seconds: float
     """What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
 
@@ -116,8 +125,19 @@ class House:
         if stands:
             raise SchemaBehind(f"the database is at {stands}: run `sellerwatch db upgrade`")
 
+    async def load_pool(self) -> bool:
+        """The pool with the members of the record. False: no engine leads it just now; the next one takes them over."""
+        await self.lead.run()
+        try:
+            await self.identities.load()
+        except Unavailable:
+            if self.redis_pool is None:
+                raise
+            return False
+        return True
+
     async def close(self) -> None:
-        for neighbour in (self.transport, self.product_server, self.alerts):
+        for neighbour in (self.transport, self.product_server, self.alerts, self.redis_pool):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()
@@ -157,8 +177,11 @@ def build(
         inline=is_alone,
         wait=clock.sleep,
     )
-    store: Store = SqlStore(database)
-    pool: Pool = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)
+    store: Store = SqlStore(database, settings.pool_name)
+    kept = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)
+    elsewhere = _redis_pool(settings, chance)
+    leading = LeadingPool({Engine.SQL: kept, Engine.REDIS: elsewhere}, store, clock) if elsewhere else None
+    pool: Pool = leading or kept
     queue: Queue = SqlQueue(
         database,
         clock,
@@ -207,12 +230,16 @@ def build(
         delist=Delist(store, clock, bell),
         deliver=_deliver(settings, owner, clock, chance, store, product_server),
         announce=announce,
-        identities=Identities(store, pool, clock, bell, outside.asking if outside else None),
+        identities=Identities(
+            store, pool, clock, bell, settings.identity_hourly_limit, outside.asking if outside else None, leading
+        ),
+        lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
         repair=Repair(store, queue, clock, bell),
         outside=outside,
         transport=transport,
         alerts=alerts,
         product_server=product_server,
+        redis_pool=elsewhere,
         poll_seconds=poll_seconds,
     )
 
@@ -230,21 +257,10 @@ def _check_file(file: Path | None) -> None:
             raise Invalid("DATABASE_URL", str(file), "a SQLite database")
 
 
-def limits_of(settings: Settings) -> Limits:
-    hours = settings.identity_probation_hours
-    return Limits(
-        hourly_limit=settings.identity_hourly_limit,
-        guard_seconds=settings.identity_window_guard,
-        min_interval_seconds=settings.identity_min_interval,
-        lease_seconds=settings.lease_seconds,
-        concurrency=settings.concurrency,
-        site_requests_per_second=settings.site_requests_per_second,
-        is_paced_evenly=settings.identity_pacing == "even",
-        min_available_percent=settings.pool_min_available_rate,
-        breaker_open_seconds=settings.breaker_open_seconds,
-        site_failure_percent=settings.site_failure_rate,
-        probation=timedelta(hours=hours) if hours else None,
-    )
+def _redis_pool(settings: Settings, chance: Chance) -> RedisPool | None:
+    if settings.redis_url is None:
+        return None
+    return RedisPool(connected(settings.redis_url), chance, limits_of(settings), settings.pool_name)
 
 
 def _outside(
@@ -274,8 +290,8 @@ def _outside(
         max_response_bytes=settings.max_response_bytes,
     )
     group_seconds = settings.group_commit_ms / 1000
-    asking = Asking(pool, marketplace, addresses, clock, chance, bell, _patience(settings), group_seconds)
-    settling = Settling(store, reader, addresses, clock, chance, _rules(settings))
+    asking = Asking(pool, marketplace, addresses, clock, chance, bell, patience_of(settings), group_seconds)
+    settling = Settling(store, reader, addresses, clock, chance, rules_of(settings))
     return Outside(
         addresses=addresses,
         asking=asking,
@@ -320,40 +336,7 @@ def _outside(
             Orders(settings.concurrency, settings.claim_seconds, settings.shutdown_seconds, poll_seconds),
             group_seconds,
         ),
-        heal=Heal(store, queue, pool, addresses, clock, bell, _heal_rules(settings)),
-    )
-
-
-def _patience(settings: Settings) -> Patience:
-    return Patience(
-        attempt_seconds=settings.task_attempt_seconds,
-        identity_switches=settings.task_identity_switches,
-        lease_age_seconds=min(settings.identity_window_guard / 2, settings.lease_seconds / 4),
-        rest_seconds=settings.identity_min_interval,
-    )
-
-
-def _rules(settings: Settings) -> Rules:
-    return Rules(
-        task_retries=settings.task_retries,
-        page_size=settings.page_size,
-        absorb_wait_seconds=settings.absorb_wait_seconds,
-        is_delta=settings.crawl_mode == "delta",
-        freshness_hours=settings.freshness_hours,
-    )
-
-
-def _heal_rules(settings: Settings) -> HealRules:
-    return HealRules(
-        stuck_seconds=settings.task_stuck_seconds,
-        orphan_seconds=settings.published_orphan_seconds,
-        abandons_max=settings.task_abandons,
-        raw_retries=settings.raw_retries,
-        task_outbox_retries=settings.task_outbox_retries,
-        page_size=settings.page_size,
-        raw_retention_days=settings.raw_retention_days,
-        usage_retention_months=settings.usage_retention_months,
-        timezone=settings.metrics_timezone,
+        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings)),
     )
 
 
