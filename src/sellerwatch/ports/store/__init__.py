@@ -1,0 +1,82 @@
+"""The store: what is remembered. A transaction is a plain function that is handed the unit of work.
+
+`transact(work)` runs `work(unit)` and commits when it returns; raised out of it, nothing has happened. Work is
+synchronous: it can't call out while the transaction is open. Between two transactions anything may happen; inside
+one, rows read with `lock` are nobody else's. Methods take and give batches: one statement for many rows.
+
+What is too long for its column is cut by the store (lesson 18). `add` of a row whose derived id exists is no error
+and makes nothing new; it says how many were new.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from sellerwatch.ports.leading import Leaderships
+from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, Touch
+from sellerwatch.ports.store.claims import Claim
+from sellerwatch.ports.store.crawling import (
+    Attempts,
+    Executions,
+    Listings,
+    Notices,
+    Publications,
+    SchedulesKept,
+    Sellers,
+    Tasks,
+)
+from sellerwatch.ports.store.keeping import Breakers, Chores, Identities, Usage
+
+__all__ = [
+    "Attempts",
+    "Breakers",
+    "Changes",
+    "Chores",
+    "Claim",
+    "Events",
+    "Executions",
+    "Head",
+    "Identities",
+    "Leaderships",
+    "Listings",
+    "Notices",
+    "Products",
+    "Publications",
+    "Raws",
+    "SchedulesKept",
+    "Sellers",
+    "Store",
+    "Tasks",
+    "Touch",
+    "Unit",
+    "Usage",
+]
+
+T = TypeVar("T")
+
+
+class Unit(Protocol):
+    sellers: Sellers
+    schedules: SchedulesKept
+    notices: Notices
+    executions: Executions
+    listings: Listings
+    tasks: Tasks
+    attempts: Attempts
+    publications: Publications
+    raws: Raws
+    products: Products
+    changes: Changes
+    events: Events
+    identities: Identities
+    breakers: Breakers
+    leaderships: Leaderships
+    chores: Chores
+
+
+class Store(Protocol):
+    async def transact(self, work: Callable[[Unit], T]) -> T:
+        """Run `work` in one transaction. Deadlocks and lock waits are tried again; Unavailable when the database is
+        away."""
+
+    async def read(self, work: Callable[[Unit], T]) -> T:
+        """The same on one consistent snapshot; it must not write."""

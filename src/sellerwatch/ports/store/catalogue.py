@@ -1,0 +1,95 @@
+"""What is remembered of products: the documents that prove them, their changes, and the events that tell of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sellerwatch.domain.changes import Change
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.outbox import ProductEvent
+from sellerwatch.domain.products import Product, ProductStatus, Seen
+from sellerwatch.domain.raws import Raw
+from sellerwatch.ports.store.claims import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of a product, what decides whether an answer is news."""
+
+    item_no: int
+    product_id: str
+    seller_id: str
+    status: ProductStatus
+    absences: int
+    seen: Mapping[DocumentKind, Seen]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An answer whose bytes equal the applied document's: the product was seen, nothing more."""
+
+    item_no: int
+    kind: DocumentKind
+    raw_hash: str
+    at: datetime
+
+
+class Raws(Protocol):
+    def put(self, raws: Sequence[Raw]) -> None:
+        """New content is stored; known content becomes PENDING again with the new execution, task and moment, unless
+        what is known is newer."""
+
+    def ripen(self, pairs: Sequence[tuple[str, int]], at: datetime) -> None:
+        """(execution id, item no): its crawl has ended, its PENDING raws may be processed."""
+
+    def lock_ripe(self, at: datetime, count: int) -> list[Raw]:
+        """Whole observations: about `count` ripe raws, with all PENDING siblings of their (execution, item)."""
+
+    def save(self, raws: Sequence[Raw]) -> None:
+        """Everything but the content."""
+
+    def lock_failed(self, at: datetime, retries_max: int, count: int) -> list[Raw]: ...
+    def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]: ...
+    def lock_since(self, since: datetime, after_id: int, count: int) -> tuple[list[Raw], int]:
+        """Raws crawled since, whatever their state, by row number; and the last row number."""
+
+
+class Products(Protocol):
+    def heads(self, item_nos: Iterable[int]) -> dict[int, Head]: ...
+    def touch(self, touches: Sequence[Touch]) -> None:
+        """Seen again, the same to the byte; changes nothing where the applied document is another by now."""
+
+    def lock(self, item_nos: Iterable[int]) -> dict[int, Product]: ...
+    def get(self, item_no: int) -> Product | None: ...
+    def save(self, products: Sequence[Product]) -> None: ...
+
+
+class Changes(Protocol):
+    def add(self, changes: Sequence[Change]) -> None: ...
+    def of_item(self, item_no: int) -> list[Change]:
+        """By version."""
+
+
+class Events(Protocol):
+    """The product outbox."""
+
+    def add(self, events: Sequence[ProductEvent]) -> None: ...
+    def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
+        """Per product with a due row, the oldest due first: its WAITING rows by version, all now SENDING. A product
+        with a row SENDING or HELD before them is skipped; rows whose first is not due yet wait."""
+
+    def save(self, events: Sequence[ProductEvent], owner: str) -> int:
+        """The state of those still claimed by `owner`, and what ends the claim of those no longer SENDING."""
+
+    def restate(self, events: Sequence[ProductEvent]) -> None:
+        """What locked rows say: a newer one took over what an older one would have said."""
+
+    def free_zombies(self, at: datetime, count: int) -> int: ...
+    def lock(self, outbox_ids: Sequence[str]) -> list[ProductEvent]: ...
+    def lock_failed_since(self, since: datetime, count: int) -> list[ProductEvent]: ...
+    def has_failed(self) -> bool: ...
+    def newer_sent(self, event: ProductEvent) -> int | None:
+        """The version of a newer row of the same product that was sent already."""
+
+    def put(self, events: Sequence[ProductEvent]) -> None: ...

@@ -1,0 +1,88 @@
+"""What is remembered of the house itself: identities and breakers, usage, alerts, processes, figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Protocol
+
+from sellerwatch.domain.breakers import Breaker, BreakerScope, Transition
+from sellerwatch.domain.documents import DocumentKind
+from sellerwatch.domain.identities import Identity, SealedToken
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One request that left, for `token_usage_log`."""
+
+    agent_id: int
+    request_url: str
+    at: datetime
+    task_id: str | None = None
+    http_status: int | None = None
+    duration_ms: int | None = None
+    is_success: bool = False
+    error_message: str | None = None
+    retry_after: timedelta | None = None
+    """How long the answer asked us to wait."""
+
+
+class Identities(Protocol):
+    """The record of which identities exist; the pool leads in what they do."""
+
+    def all(self) -> list[Identity]:
+        """Those that are not retired, with their tokens."""
+
+    def add(self, user_agents: Sequence[str], at: datetime) -> int: ...
+    def retire(self, agent_ids: Sequence[int], at: datetime) -> int: ...
+    def save(
+        self, identities: Sequence[Identity], remaining: Mapping[int, int], hourly_limit: int, at: datetime
+    ) -> None:
+        """Status, health, counters and what follows from them, in one statement a table; what remains of the limit
+        goes to `rate_limit_bucket`. The token: see `keep_token`."""
+
+    def keep_token(self, agent_id: int, token: SealedToken | None, at: datetime) -> None:
+        """The active token, and its place in the refresh schedule; None: no longer any."""
+
+    def refresh_due(self, at: datetime, count: int) -> list[int]:
+        """AVAILABLE identities whose token's refresh is due by its schedule, the longest due first."""
+
+    def note_refresh(self, agent_id: int, at: datetime, *, is_success: bool) -> None: ...
+    def tokens(self) -> list[tuple[int, SealedToken]]:
+        """Every active token: for rekeying."""
+
+
+class Breakers(Protocol):
+    def record(self, transitions: Sequence[Transition]) -> None:
+        """Events, and the states they lead to."""
+
+    def load(self, scope: BreakerScope) -> Breaker | None: ...
+    def save(self, breaker: Breaker, at: datetime) -> None: ...
+
+
+class Chores(Protocol):
+    """What keeps the house: usage, drift, alerts, processes, figures, and what may be forgotten."""
+
+    def log_usage(self, rows: Sequence[Usage]) -> None: ...
+    def note_drift(self, rows: Sequence[tuple[DocumentKind, str, str, str]], at: datetime) -> None:
+        """(kind, field, problem, sample), counted by day."""
+
+    def raise_alert(self, name: str, severity: str, text: str, details: Mapping[str, Any], at: datetime) -> None:
+        """Open, or still open: counted."""
+
+    def clear_alert(self, name: str, at: datetime) -> None: ...
+    def alerts_to_tell(
+        self, at: datetime, repeat_seconds: float
+    ) -> list[tuple[str, str, str, datetime, dict[str, Any]]]:
+        """(name, severity, text, since, details) of open alerts not told within the repeat time."""
+
+    def told(self, name: str, at: datetime) -> None: ...
+    def show_life(self, owner: str, role: str, host: str, pid: int, version: str, at: datetime) -> None: ...
+    def leave(self, owner: str) -> None: ...
+    def note_sweep(self, name: str, found: int, error: str | None, at: datetime) -> None: ...
+    def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int: ...
+    def figured_days(self, day: date) -> bool:
+        """Whether this day's figures are written."""
+
+    def prune(self, what: str, before: datetime, count: int) -> int:
+        """Delete up to `count` rows of one kind (`attempts`, `breaker_events`, `tasks`, `task_outbox`,
+        `product_outbox`, `scheduler_outbox`, `raws`, `usage`, `queue`, `processes`); how many."""

@@ -1,0 +1,46 @@
+"""Which engine keeps which port, as the settings say."""
+
+from pathlib import Path
+
+from sellerwatch.adapters.product_server import HttpProductServer
+from sellerwatch.adapters.redis import RedisPool
+from sellerwatch.adapters.redis.connection import connected
+from sellerwatch.domain.errors import Invalid
+from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.time import Chance, Clock
+from sellerwatch.ports.wire import Dial
+from sellerwatch.settings import Settings
+from sellerwatch.wiring.measures import limits_of
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+def check_file(file: Path | None) -> None:
+    """Before a key is put beside it: a database of ours, or a place for one."""
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        raise Invalid("DATABASE_URL", str(file), "in a folder that exists")
+    if file.is_file():
+        with file.open("rb") as content:
+            beginning = content.read(len(_SQLITE_MAGIC))
+        if beginning not in {b"", _SQLITE_MAGIC}:
+            raise Invalid("DATABASE_URL", str(file), "a SQLite database")
+
+
+def redis_pool_of(settings: Settings, chance: Chance) -> RedisPool | None:
+    if settings.redis_url is None:
+        return None
+    return RedisPool(connected(settings.redis_url), chance, limits_of(settings), settings.pool_name)
+
+
+def product_server_of(settings: Settings, clock: Clock, dial: Dial) -> ProductServer | None:
+    if settings.product_server_url is None or settings.product_server_secret is None:
+        return None
+    return HttpProductServer(
+        settings.product_server_url,
+        settings.product_server_secret.get_secret_value(),
+        clock,
+        dial,
+        allow_plain_http=settings.allow_plain_http,
+    )
