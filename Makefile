@@ -79,6 +79,7 @@ lock: setup ## new versions of everything, with hashes, naming no host
 	@$(COMPILE) --upgrade requirements-setup.in -o requirements-setup.lock
 	@$(COMPILE) --upgrade requirements.in -o requirements.lock
 	@$(COMPILE) --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
+	@$(COMPILE) --upgrade requirements-ministack.in -o requirements-ministack.lock
 	@echo 'locked; now: make test'
 
 clean: ## away with .venv and everything derived
