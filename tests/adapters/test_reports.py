@@ -1,4 +1,4 @@
-"""What ports/reports.py promises, of the database: the right rows, in order, by a fixed number of statements."""
+"""What ports/reports promises, of the database: the right rows, in order, by a fixed number of statements."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import date, timedelta

@@ -1,0 +1,188 @@
+"""What doors ask about, from the database: each question a fixed number of statements on one snapshot.
+
+Promises what ports/reports says. Counts that grow with the years are bounded by an index or a day; nothing here
+opens the wide columns (bodies, payloads) of a row that is only counted or listed. Refuses nothing of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, RowMapping, Select, func
+
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
+from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, product_counts
+from sellerwatch.adapters.sql.reports.crawling import crawling
+from sellerwatch.adapters.sql.reports.reading import every, first
+from sellerwatch.adapters.sql.reports.rows import (
+    IDENTITY,
+    PRODUCT,
+    SCHEDULE,
+    SELLER,
+    TASK,
+    change_row,
+    changes_of,
+    identity_row,
+    newest,
+    product_row,
+    seller_row,
+    task_row,
+    wanted_products,
+)
+from sellerwatch.adapters.sql.tables import (
+    crawler_tasks,
+    crawling_schedule_executions,
+    crawling_schedules,
+    product_changes,
+    products,
+    sellers,
+    user_agent_pool,
+)
+from sellerwatch.adapters.sql.trouble import persisting, watched
+from sellerwatch.domain.schedules import ScheduleStatus
+from sellerwatch.domain.sellers import SellerStatus
+from sellerwatch.domain.tasks import TaskStatus
+from sellerwatch.ports.reports import (
+    Box,
+    ChangeRow,
+    CrawlingFigures,
+    ExecutionDetail,
+    ExecutionRow,
+    IdentityRow,
+    OutboxRow,
+    Overview,
+    Page,
+    ProductRow,
+    ScheduleRow,
+    SellerDetail,
+    SellerRow,
+    TaskRow,
+)
+
+T = TypeVar("T")
+_S = sellers.c
+_E = crawling_schedule_executions.c
+_T = crawler_tasks.c
+_P = products.c
+_C = product_changes.c
+
+
+class SqlReports:
+    """`ports.reports.Reports` on a Database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def sellers(self, *, status: SellerStatus | None = None, page: int = 0, size: int = 20) -> Page[SellerRow]:
+        wanted = [] if status is None else [_S.status == status.value]
+        return await self._page(SELLER.where(*wanted).order_by(_S.seller_id), seller_row, page, size)
+
+    async def seller(self, seller_id: str) -> SellerDetail | None:
+        def work(connection: Connection) -> SellerDetail | None:
+            found = first(connection, SELLER.where(_S.seller_id == seller_id))
+            if found is None:
+                return None
+            schedule = first(connection, SCHEDULE.where(crawling_schedules.c.seller_id == seller_id))
+            last = first(connection, newest(EXECUTION.where(_E.seller_id == seller_id)).limit(1))
+            return SellerDetail(
+                seller_row(found),
+                ScheduleRow(**{**schedule, "status": ScheduleStatus(schedule["status"])}) if schedule else None,
+                execution_row(last) if last else None,
+                product_counts(connection, seller_id),
+            )
+
+        return await self._read(work)
+
+    async def executions(self, seller_id: str | None = None, *, page: int = 0, size: int = 20) -> Page[ExecutionRow]:
+        wanted = [] if seller_id is None else [_E.seller_id == seller_id]
+        return await self._page(newest(EXECUTION.where(*wanted)), execution_row, page, size)
+
+    async def execution(self, execution_id: str) -> ExecutionDetail | None:
+        def work(connection: Connection) -> ExecutionDetail | None:
+            found = first(connection, EXECUTION.where(_E.execution_id == execution_id))
+            if found is None:
+                return None
+            known = counts(connection, _T.status, _T.execution_id == execution_id)
+            return ExecutionDetail(execution_row(found), {status: known.get(status, 0) for status in TaskStatus})
+
+        return await self._read(work)
+
+    async def tasks(
+        self, execution_id: str, *, status: TaskStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[TaskRow]:
+        wanted = [_T.execution_id == execution_id] + ([] if status is None else [_T.status == status.value])
+        return await self._page(TASK.where(*wanted).order_by(_T.id), task_row, page, size)
+
+    async def overview(self, at: datetime) -> Overview:
+        return await self._read(lambda connection: overview(connection, at))
+
+    async def product(self, item_no: int) -> ProductRow | None:
+        found = await self._read(lambda connection: first(connection, PRODUCT.where(_P.item_no == item_no)))
+        return product_row(found) if found else None
+
+    async def products(
+        self,
+        *,
+        seller_id: str | None = None,
+        complete: bool | None = None,
+        changed_since: datetime | None = None,
+        page: int = 0,
+        size: int = 20,
+    ) -> Page[ProductRow]:
+        wanted = wanted_products(seller_id, complete, changed_since)
+        return await self._page(PRODUCT.where(*wanted).order_by(_P.id), product_row, page, size)
+
+    async def products_after(
+        self,
+        number: int,
+        count: int,
+        *,
+        seller_id: str | None = None,
+        complete: bool | None = None,
+        changed_since: datetime | None = None,
+    ) -> Sequence[ProductRow]:
+        wanted = wanted_products(seller_id, complete, changed_since)
+        return await self._rows(PRODUCT.where(_P.id > number, *wanted).order_by(_P.id).limit(count), product_row)
+
+    async def changes(self, item_no: int, *, page: int = 0, size: int = 20) -> Page[ChangeRow]:
+        return await self._page(changes_of(item_no), change_row, page, size)
+
+    async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
+        return await self._rows(changes_of(item_no).where(_C.version > version).limit(count), change_row)
+
+    async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
+        rows, number, columns = OUTBOXES[box]
+        wanted = rows if status is None else rows.where(columns["status"] == status)
+        return await self._page(wanted.order_by(number), outbox_row(box), page, size)
+
+    async def outbox_after(
+        self, box: Box, number: int, count: int, *, status: str, since: datetime | None = None
+    ) -> Sequence[OutboxRow]:
+        rows, place, columns = OUTBOXES[box]
+        rows = rows.where(place > number, columns["status"] == status)
+        if since is not None:
+            rows = rows.where(columns["created_at"] >= since)
+        return await self._rows(rows.order_by(place).limit(count), outbox_row(box))
+
+    async def identities(self, *, retired: bool = False) -> Sequence[IdentityRow]:
+        wanted = IDENTITY if retired else IDENTITY.where(user_agent_pool.c.is_active.is_(True))
+        return await self._rows(wanted, identity_row)
+
+    async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
+        return await self._read(lambda connection: crawling(connection, seller_id, day, start, end))
+
+    async def _page(self, statement: Select[Any], make: Callable[[RowMapping], T], page: int, size: int) -> Page[T]:
+        def work(connection: Connection) -> Page[T]:
+            counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+            total: int = connection.execute(counted).scalar_one()
+            rows = every(connection, statement.limit(size).offset(page * size), make)
+            return Page(tuple(rows), page, size, total)
+
+        return await self._read(work)
+
+    async def _rows(self, statement: Select[Any], make: Callable[[RowMapping], T]) -> list[T]:
+        return await self._read(lambda connection: every(connection, statement, make))
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await persisting(lambda: self._database.read(watched(work)))

@@ -1,0 +1,130 @@
+"""What doors ask about: read only, each question a fixed number of statements however much there is to tell.
+
+The answers are rows: plain values of one moment, of which nothing can be saved back. A page is numbered from 0; what
+is read with `after` continues behind the row of that number, so that all of a large table can be read while it grows:
+every row that exists during the whole reading is told once. Unavailable when the database is away; an unknown name
+gives None or an empty page, never an error.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Protocol
+
+from sellerwatch.domain.sellers import SellerStatus
+from sellerwatch.domain.tasks import TaskStatus
+from sellerwatch.ports.reports.figures import (
+    LIFE_SECONDS,
+    LISTED_MAX,
+    AlertRow,
+    BoxFigures,
+    BreakerRow,
+    CrawlingFigures,
+    Overview,
+    ProcessRow,
+    SweepRow,
+)
+from sellerwatch.ports.reports.rows import (
+    Box,
+    ChangeRow,
+    ExecutionDetail,
+    ExecutionRow,
+    IdentityRow,
+    OutboxRow,
+    Page,
+    ProductCounts,
+    ProductRow,
+    ScheduleRow,
+    SellerDetail,
+    SellerRow,
+    TaskRow,
+    percent,
+)
+
+__all__ = [
+    "LIFE_SECONDS",
+    "LISTED_MAX",
+    "AlertRow",
+    "Box",
+    "BoxFigures",
+    "BreakerRow",
+    "ChangeRow",
+    "CrawlingFigures",
+    "ExecutionDetail",
+    "ExecutionRow",
+    "IdentityRow",
+    "OutboxRow",
+    "Overview",
+    "Page",
+    "ProcessRow",
+    "ProductCounts",
+    "ProductRow",
+    "Reports",
+    "ScheduleRow",
+    "SellerDetail",
+    "SellerRow",
+    "SweepRow",
+    "TaskRow",
+    "percent",
+]
+
+
+class Reports(Protocol):
+    async def sellers(self, *, status: SellerStatus | None = None, page: int = 0, size: int = 20) -> Page[SellerRow]:
+        """By id."""
+
+    async def seller(self, seller_id: str) -> SellerDetail | None: ...
+
+    async def executions(self, seller_id: str | None = None, *, page: int = 0, size: int = 20) -> Page[ExecutionRow]:
+        """Of one seller, or of all; the newest first."""
+
+    async def execution(self, execution_id: str) -> ExecutionDetail | None: ...
+
+    async def tasks(
+        self, execution_id: str, *, status: TaskStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[TaskRow]:
+        """In the order in which they came to be."""
+
+    async def overview(self, at: datetime) -> Overview: ...
+
+    async def product(self, item_no: int) -> ProductRow | None: ...
+
+    async def products(
+        self,
+        *,
+        seller_id: str | None = None,
+        complete: bool | None = None,
+        changed_since: datetime | None = None,
+        page: int = 0,
+        size: int = 20,
+    ) -> Page[ProductRow]: ...
+
+    async def products_after(
+        self,
+        number: int,
+        count: int,
+        *,
+        seller_id: str | None = None,
+        complete: bool | None = None,
+        changed_since: datetime | None = None,
+    ) -> Sequence[ProductRow]:
+        """The next ones behind that number, in its order; from 0 on, all of them."""
+
+    async def changes(self, item_no: int, *, page: int = 0, size: int = 20) -> Page[ChangeRow]:
+        """Of one item, by version."""
+
+    async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
+        """Of one item, the next versions after that one."""
+
+    async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
+        """The oldest first."""
+
+    async def outbox_after(
+        self, box: Box, number: int, count: int, *, status: str, since: datetime | None = None
+    ) -> Sequence[OutboxRow]:
+        """The next ones of that status behind that number, written since that moment."""
+
+    async def identities(self, *, retired: bool = False) -> Sequence[IdentityRow]:
+        """By number; with `retired` those too."""
+
+    async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
+        """Of the day that begins and ends at these moments. When its tasks are forgotten, what was noted of it."""
