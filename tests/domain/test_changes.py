@@ -6,7 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sellerwatch.domain.changes import FieldChange, difference, merged
+from builders import NOON, at
+from sellerwatch.domain.changes import Change, FieldChange, Proof, difference, merged, rewound
+from sellerwatch.domain.documents import ChangeKind, DocumentKind
+from sellerwatch.domain.raws import raw_id
 
 VALUES = st.none() | st.integers(0, 3) | st.lists(st.sampled_from("ab"), max_size=2)
 STATES = st.dictionaries(st.sampled_from(["name", "price", "stock", "status"]), VALUES)
@@ -73,3 +76,27 @@ def test_merging_leaves_what_it_was_given_as_it_was() -> None:
     older, newer = [{"field": "price", "old": 1, "new": 2}], [{"field": "price", "old": 2, "new": 3}]
     merged(older, newer)
     assert (older[0]["new"], newer[0]["old"]) == (2, 2)
+
+
+@given(st.lists(STATES, min_size=1, max_size=6))
+def test_a_state_is_wound_back_through_its_changes(states: list[dict[str, Any]]) -> None:
+    changes = [difference(old, new) for old, new in pairwise(states)]
+    for steps in range(len(changes) + 1):
+        then = states[len(states) - 1 - steps]
+        back = rewound(states[-1], reversed(changes[len(changes) - steps :]))
+        assert back == {name: value for name, value in then.items() if value is not None}
+
+
+def test_a_proof_names_its_raw_whether_it_is_kept_or_not() -> None:
+    assert Proof(DocumentKind.DETAIL, "a" * 32, NOON).raw_id(7) == raw_id(7, DocumentKind.DETAIL, "a" * 32)
+
+
+def test_a_change_was_seen_with_the_first_answer_that_told_of_it_and_a_new_product_with_the_last() -> None:
+    proofs = tuple(Proof(kind, "a" * 32, at(place)) for place, kind in enumerate(DocumentKind))
+
+    def seen_at(kind: ChangeKind, proofs: tuple[Proof, ...]) -> object:
+        return Change("id", "product", 7, "shop-1", 1, (kind,), (), at(60), proofs).seen_at
+
+    assert seen_at(ChangeKind.PRICE, proofs) == at(0)
+    assert seen_at(ChangeKind.CREATED, proofs) == at(2)
+    assert seen_at(ChangeKind.DELISTED, ()) == at(60)

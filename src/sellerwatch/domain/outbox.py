@@ -43,6 +43,20 @@ class EventType(StrEnum):
     DELISTED = "PRODUCT_DELISTED"
 
 
+_SUPERSEDED_BY = "superseded by "
+
+
+def superseded_by(version: int) -> str:
+    """The note on a row whose product went out, or goes out, in a newer version."""
+    return f"{_SUPERSEDED_BY}{version}"
+
+
+def superseding(note: str | None) -> int | None:
+    """The version in such a note."""
+    version = (note or "").removeprefix(_SUPERSEDED_BY)
+    return int(version) if version != note and version.isdecimal() else None
+
+
 def backoff(retry: int, base_seconds: float, ceiling_seconds: float, chance: float) -> timedelta:
     """Doubling, with the upper half left to chance, so that what failed together is not tried together."""
     full = min(ceiling_seconds, base_seconds * 2 ** min(retry, 40))
@@ -196,6 +210,14 @@ class ProductEvent(_Announcement):
     product_id: str
     event_type: EventType
     version: int
+    seen_at: datetime | None = None
+    """When the answer that told of the change was received; see `lag`."""
+
+    @property
+    def lag(self) -> timedelta | None:
+        """From the answer that told of the change to the receiver's confirmation; None without one of its own."""
+        is_confirmed = self.status is OutboxStatus.COMPLETED and self.error_message is None
+        return self.sent_at - self.seen_at if is_confirmed and self.sent_at and self.seen_at else None
 
     @property
     def is_untried(self) -> bool:
@@ -207,7 +229,7 @@ class ProductEvent(_Announcement):
         if older.product_id != self.product_id or older.version >= self.version:
             raise WrongVerb("outbox row", self.outbox_id, f"version {self.version}", f"supersede {older.outbox_id}")
         self._only({OutboxStatus.SENDING, OutboxStatus.WAITING}, "supersede")
-        older.completed(at, f"superseded by {self.version}")
+        older.completed(at, superseded_by(self.version))
         changes = merged(older.payload["changes"], self.payload["changes"])
         # What the older one was to announce is still news, unless it was taken back meanwhile.
         is_still_gone = any(one["field"] == "status" and one["new"] == "DELISTED" for one in changes)

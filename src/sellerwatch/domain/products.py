@@ -10,16 +10,16 @@ Each field has one owner document and each document its moment, so neither the o
 arrives makes a difference: a document older than the one already applied changes nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sellerwatch.domain.changes import Change, FieldChange, difference
+from sellerwatch.domain.changes import Change, FieldChange, Proof, difference
 from sellerwatch.domain.documents import ChangeKind, Document, DocumentKind
 from sellerwatch.domain.ids import derived
-from sellerwatch.domain.meaning import change_kind, owned_fields, product_data, stand_ins
+from sellerwatch.domain.meaning import change_kind, owned_fields, owner_of, product_data, stand_ins
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent
 
 ABSENCES_MAX = 2
@@ -83,7 +83,7 @@ class Product:
     def is_complete(self) -> bool:
         return len(self.seen) == len(DocumentKind)
 
-    def apply(self, observation: Iterable[Fetched], at: datetime) -> Change | None:
+    def apply(self, observation: Iterable[Fetched], at: datetime, execution_id: str | None = None) -> Change | None:
         """What the documents of one observation change together: one version and one change, or none."""
         before = self._state()
         was_complete = self.is_complete
@@ -93,10 +93,10 @@ class Product:
         if not self.is_complete:
             return None
         if not was_complete:
-            return self._change((ChangeKind.CREATED,), (), at)
-        return self._change_since(before, at)
+            return self._change((ChangeKind.CREATED,), (), at, execution_id, self._proofs(tuple(DocumentKind)))
+        return self._change_since(before, at, execution_id, is_read=True)
 
-    def miss(self, at: datetime) -> Change | None:
+    def miss(self, at: datetime, execution_id: str | None = None) -> Change | None:
         """Absent from a complete list, or its page is gone, in one more execution."""
         self.updated_at = at
         if self.status is ProductStatus.DELISTED:
@@ -106,16 +106,16 @@ class Product:
             return None
         before = self._state()
         self.status = ProductStatus.DELISTED
-        return self._change_since(before, at) if self.is_complete else None
+        return self._change_since(before, at, execution_id) if self.is_complete else None
 
-    def relist(self, at: datetime) -> Change | None:
+    def relist(self, at: datetime, execution_id: str | None = None) -> Change | None:
         """Seen again. Also ends a row of absences that never became two."""
         self.absences, self.updated_at = 0, at
         if self.status is ProductStatus.ACTIVE:
             return None
         before = self._state()
         self.status = ProductStatus.ACTIVE
-        return self._change_since(before, at) if self.is_complete else None
+        return self._change_since(before, at, execution_id) if self.is_complete else None
 
     def data(self) -> dict[str, Any]:
         """`productData` of the outgoing event and of the API."""
@@ -142,14 +142,29 @@ class Product:
     def _state(self) -> dict[str, Any]:
         return {**self.fields, "sellerId": self.seller_id, "status": self.status.value}
 
-    def _change_since(self, before: Mapping[str, Any], at: datetime) -> Change | None:
+    def _change_since(
+        self, before: Mapping[str, Any], at: datetime, execution_id: str | None, *, is_read: bool = False
+    ) -> Change | None:
+        """`is_read`: documents tell of it, so what changed rests on those that own it."""
         changed = difference(before, self._state())
         if not changed:
             return None
         kinds = {_kind_of(change): None for change in changed}
-        return self._change(tuple(kinds), changed, at)
+        owners = {_owner_of(change.field) for change in changed} if is_read else ()
+        return self._change(tuple(kinds), changed, at, execution_id, self._proofs(owners))
 
-    def _change(self, kinds: tuple[ChangeKind, ...], fields: tuple[FieldChange, ...], at: datetime) -> Change:
+    def _proofs(self, kinds: Collection[DocumentKind]) -> tuple[Proof, ...]:
+        known = ((kind, self.seen[kind]) for kind in DocumentKind if kind in kinds)
+        return tuple(Proof(kind, seen.raw_hash, seen.at) for kind, seen in known)
+
+    def _change(
+        self,
+        kinds: tuple[ChangeKind, ...],
+        fields: tuple[FieldChange, ...],
+        at: datetime,
+        execution_id: str | None,
+        proofs: tuple[Proof, ...],
+    ) -> Change:
         self.version += 1
         self.last_changed_at = at
         return Change(
@@ -161,6 +176,8 @@ class Product:
             kinds=kinds,
             fields=fields,
             changed_at=at,
+            proofs=proofs,
+            execution_id=execution_id,
         )
 
 
@@ -189,6 +206,7 @@ def announce(product: Product, change: Change) -> ProductEvent:
         product_id=product.product_id,
         event_type=event_type,
         version=change.version,
+        seen_at=change.seen_at,
     )
 
 
@@ -207,6 +225,11 @@ def _event_type(change: Change) -> EventType:
     if ChangeKind.CREATED in change.kinds:
         return EventType.CREATED
     return EventType.DELISTED if ChangeKind.DELISTED in change.kinds else EventType.UPDATED
+
+
+def _owner_of(name: str) -> DocumentKind:
+    """Whose seller and status a document tells, the detail does."""
+    return DocumentKind.DETAIL if name in {"sellerId", "status"} else owner_of(name)
 
 
 def _kind_of(change: FieldChange) -> ChangeKind:

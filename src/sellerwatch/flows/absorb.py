@@ -108,7 +108,7 @@ class Absorb:
             return
         product = product or Product.discover(item_no, seller_id, min(fetched.at for _, fetched in readable))
         batch.products[item_no] = batch.touched[item_no] = product
-        change = product.apply((fetched for _, fetched in readable), batch.at)
+        change = product.apply((fetched for _, fetched in readable), batch.at, raws[0].execution_id)
         for raw, _ in readable:
             raw.processed(product.product_id, batch.at)
         if change:

@@ -48,7 +48,7 @@ class Delist:
         for item_nos, is_absent in ((absent, True), (returned, False)):
             for item_no in item_nos:
                 product = products[item_no]
-                change = product.miss(at) if is_absent else product.relist(at)
+                change = (product.miss if is_absent else product.relist)(at, execution.execution_id)
                 if change:
                     changes.append(change)
                     events.append(announce(product, change))

@@ -14,7 +14,7 @@ from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.executions import Execution
-from sellerwatch.domain.outbox import OutboxStatus, ProductEvent
+from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, superseded_by
 from sellerwatch.domain.products import Product, ProductStatus, announce
 from sellerwatch.domain.raws import Raw, RawStatus
 from sellerwatch.domain.tasks import NO_ITEM
@@ -194,7 +194,7 @@ def _send_again(unit: Unit, repaired: Repaired, events: Sequence[ProductEvent], 
         newer = unit.events.newer_sent(event)
         if newer is not None:
             # The receiver has a newer one, which tells the whole product: an older one after it would set it back.
-            event.completed(at, f"superseded by {newer}")
+            event.completed(at, superseded_by(newer))
             repaired.done, repaired.superseded = repaired.done - 1, repaired.superseded + 1
     unit.events.put(changed)
 

@@ -8,12 +8,14 @@ from sellerwatch.ports.pool import PoolFigures, Standing
 from sellerwatch.ports.queue import DeadLetter, Depth
 from sellerwatch.ports.reports import (
     ChangeRow,
+    Difference,
     ExecutionRow,
     OutboxRow,
     Overview,
     ProductRow,
     SellerDetail,
     SellerRow,
+    VersionRow,
 )
 
 Shape = dict[str, Any]
@@ -90,6 +92,46 @@ def change(row: ChangeRow) -> Shape:
         "changedAt": time(row.changed_at),
         "kinds": [kind.value for kind in row.kinds],
         "fields": [field.shown() for field in row.fields],
+    }
+
+
+def change_of(row: ChangeRow) -> Shape:
+    """A change among those of others."""
+    return {"itemNo": row.item_no, "sellerId": row.seller_id, **change(row)}
+
+
+def version(row: VersionRow) -> Shape:
+    """A change with what proved it and which delivery carried it."""
+    delivery = row.delivery
+    return {
+        **change(row.change),
+        "executionId": row.execution_id,
+        "proofs": [
+            {
+                "kind": proof.kind.value,
+                "rawId": proof.raw_id,
+                "fetchedAt": time(proof.fetched_at),
+                "kept": proof.is_kept,
+            }
+            for proof in row.proofs
+        ],
+        "delivery": delivery
+        and {
+            "outboxId": delivery.outbox_id,
+            "version": delivery.version,
+            "status": delivery.status,
+            "confirmedAt": time(delivery.confirmed_at),
+            "note": delivery.note,
+        },
+    }
+
+
+def difference(found: Difference) -> Shape:
+    return {
+        "itemNo": found.item_no,
+        "fromVersion": found.from_version,
+        "toVersion": found.to_version,
+        "fields": [field.shown() for field in found.fields],
     }
 
 

@@ -1,4 +1,4 @@
-"""Products as a sheet: CSV with one row a product, its columns the same in every export.
+"""Products and changes as sheets: CSV with one row a product, or a changed field, the columns the same in every export.
 
 Promises: a cell that a spreadsheet would take for a formula (= + - @, tab, carriage return) gets an apostrophe before
 it; what is a list or an object is JSON in its cell. Numbers stay numbers.
@@ -10,9 +10,9 @@ from typing import IO, Any
 
 from sellerwatch.domain.meaning import product_data
 from sellerwatch.domain.products import ProductStatus
-from sellerwatch.entry.console.shapes import product
+from sellerwatch.entry.console.shapes import product, time
 from sellerwatch.entry.console.tables import json_text
-from sellerwatch.ports.reports import ProductRow
+from sellerwatch.ports.reports import ChangeRow, ProductRow
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ABOUT = (
@@ -27,7 +27,7 @@ _ABOUT = (
 )
 
 
-class Sheet:
+class ProductSheet:
     """Writes its line of titles when it is made."""
 
     def __init__(self, target: IO[str]) -> None:
@@ -38,6 +38,19 @@ class Sheet:
     def write(self, row: ProductRow) -> None:
         cells = dict(_flat(product(row)))
         self._rows.writerow([cell(cells.get(title)) for title in self._titles])
+
+
+class ChangeSheet:
+    """A row for each field of a change; one with empty cells for a change that names none (CREATED)."""
+
+    def __init__(self, target: IO[str]) -> None:
+        self._rows = csv.writer(target)
+        self._rows.writerow(("itemNo", "sellerId", "version", "changedAt", "kinds", "field", "old", "new"))
+
+    def write(self, row: ChangeRow) -> None:
+        about = (row.item_no, row.seller_id, row.version, time(row.changed_at), " ".join(row.kinds))
+        told: list[tuple[Any, ...]] = [(one.field, one.old, one.new) for one in row.fields] or [(None, None, None)]
+        self._rows.writerows([cell(value) for value in (*about, *each)] for each in told)
 
 
 def cell(value: object) -> object:

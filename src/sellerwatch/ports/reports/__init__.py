@@ -23,6 +23,7 @@ from sellerwatch.ports.reports.figures import (
     ProcessRow,
     SweepRow,
 )
+from sellerwatch.ports.reports.history import LAGS_MAX, DeliveryRow, Difference, Lags, ProofRow, VersionRow
 from sellerwatch.ports.reports.rows import (
     Box,
     ChangeRow,
@@ -41,6 +42,7 @@ from sellerwatch.ports.reports.rows import (
 )
 
 __all__ = [
+    "LAGS_MAX",
     "LIFE_SECONDS",
     "LISTED_MAX",
     "AlertRow",
@@ -49,21 +51,26 @@ __all__ = [
     "BreakerRow",
     "ChangeRow",
     "CrawlingFigures",
+    "DeliveryRow",
+    "Difference",
     "ExecutionDetail",
     "ExecutionRow",
     "IdentityRow",
+    "Lags",
     "OutboxRow",
     "Overview",
     "Page",
     "ProcessRow",
     "ProductCounts",
     "ProductRow",
+    "ProofRow",
     "Reports",
     "ScheduleRow",
     "SellerDetail",
     "SellerRow",
     "SweepRow",
     "TaskRow",
+    "VersionRow",
     "percent",
 ]
 
@@ -86,7 +93,9 @@ class Reports(Protocol):
 
     async def overview(self, at: datetime) -> Overview: ...
 
-    async def product(self, item_no: int) -> ProductRow | None: ...
+    async def product(self, item_no: int, at: datetime | None = None) -> ProductRow | None:
+        """As it is, or as it was at that moment: with the last version that was there by then. None before the first:
+        of a product that is not complete no past is kept."""
 
     async def products(
         self,
@@ -114,6 +123,20 @@ class Reports(Protocol):
 
     async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
         """Of one item, the next versions after that one."""
+
+    async def all_changes_after(
+        self, number: int, count: int, *, seller_id: str | None = None, since: datetime | None = None
+    ) -> Sequence[ChangeRow]:
+        """Of all products, the next ones behind that number, in its order; those of that seller then, made since."""
+
+    async def versions_after(self, item_no: int, version: int, count: int) -> Sequence[VersionRow]:
+        """The same with what proved each and which delivery carried it."""
+
+    async def difference(self, item_no: int, start: datetime, end: datetime) -> Difference | None:
+        """What the product became between the two; None for an unknown one. Before its first version it was nothing."""
+
+    async def lags(self, since: datetime) -> Lags:
+        """Of the newest deliveries that were confirmed, among the events written since that moment."""
 
     async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
         """The oldest first."""

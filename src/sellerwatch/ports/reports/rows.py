@@ -136,7 +136,8 @@ class ProductRow:
     version: int
     is_complete: bool
     first_seen_at: datetime
-    last_seen_at: datetime
+    last_seen_at: datetime | None
+    """None: of a past moment it is not kept."""
     last_changed_at: datetime | None
     fields: Mapping[str, Any]
     """The business fields by name, in normal form; those not known yet are left out."""
@@ -148,6 +149,8 @@ class ProductRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
+    number: int
+    """Its place in the order of `all_changes_after`."""
     item_no: int
     seller_id: str
     version: int

@@ -14,8 +14,10 @@ from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
 from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, product_counts
 from sellerwatch.adapters.sql.reports.crawling import crawling
+from sellerwatch.adapters.sql.reports.history import difference_between, lags_since, product_at, versions_after
 from sellerwatch.adapters.sql.reports.reading import every, first
 from sellerwatch.adapters.sql.reports.rows import (
+    CHANGE,
     IDENTITY,
     PRODUCT,
     SCHEDULE,
@@ -28,6 +30,7 @@ from sellerwatch.adapters.sql.reports.rows import (
     product_row,
     seller_row,
     task_row,
+    wanted_changes,
     wanted_products,
 )
 from sellerwatch.adapters.sql.tables import (
@@ -47,9 +50,11 @@ from sellerwatch.ports.reports import (
     Box,
     ChangeRow,
     CrawlingFigures,
+    Difference,
     ExecutionDetail,
     ExecutionRow,
     IdentityRow,
+    Lags,
     OutboxRow,
     Overview,
     Page,
@@ -58,6 +63,7 @@ from sellerwatch.ports.reports import (
     SellerDetail,
     SellerRow,
     TaskRow,
+    VersionRow,
 )
 
 T = TypeVar("T")
@@ -117,7 +123,9 @@ class SqlReports:
     async def overview(self, at: datetime) -> Overview:
         return await self._read(lambda connection: overview(connection, at))
 
-    async def product(self, item_no: int) -> ProductRow | None:
+    async def product(self, item_no: int, at: datetime | None = None) -> ProductRow | None:
+        if at is not None:
+            return await self._read(lambda connection: product_at(connection, item_no, at))
         found = await self._read(lambda connection: first(connection, PRODUCT.where(_P.item_no == item_no)))
         return product_row(found) if found else None
 
@@ -150,6 +158,21 @@ class SqlReports:
 
     async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
         return await self._rows(changes_of(item_no).where(_C.version > version).limit(count), change_row)
+
+    async def all_changes_after(
+        self, number: int, count: int, *, seller_id: str | None = None, since: datetime | None = None
+    ) -> Sequence[ChangeRow]:
+        rows = CHANGE.where(_C.id > number, *wanted_changes(seller_id, since)).order_by(_C.id)
+        return await self._rows(rows.limit(count), change_row)
+
+    async def versions_after(self, item_no: int, version: int, count: int) -> Sequence[VersionRow]:
+        return await self._read(lambda connection: versions_after(connection, item_no, version, count))
+
+    async def difference(self, item_no: int, start: datetime, end: datetime) -> Difference | None:
+        return await self._read(lambda connection: difference_between(connection, item_no, start, end))
+
+    async def lags(self, since: datetime) -> Lags:
+        return await self._read(lambda connection: lags_since(connection, since))
 
     async def outbox(self, box: Box, *, status: str | None = None, page: int = 0, size: int = 20) -> Page[OutboxRow]:
         rows, number, columns = OUTBOXES[box]

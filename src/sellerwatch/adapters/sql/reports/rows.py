@@ -83,7 +83,7 @@ PRODUCT = select(
     _P.last_changed_at,
     *(_P[column].label(f"field_{column}") for column in COLUMN_OF.values()),
 )
-CHANGE = select(_C.item_no, _C.seller_id, _C.version, _C.changed_at, _C.kinds, _C.fields)
+CHANGE = select(_C.id.label("number"), _C.item_no, _C.seller_id, _C.version, _C.changed_at, _C.kinds, _C.fields)
 IDENTITY = (
     select(
         user_agent_pool.c.agent_id,
@@ -136,6 +136,13 @@ def changes_of(item_no: int) -> Select[Any]:
     return CHANGE.where(_C.product_id == product_id).order_by(_C.version)
 
 
+def wanted_changes(seller_id: str | None, since: datetime | None) -> Iterable[ColumnElement[bool]]:
+    if seller_id is not None:
+        yield _C.seller_id == seller_id
+    if since is not None:
+        yield _C.changed_at >= since
+
+
 def newest(statement: Select[Any]) -> Select[Any]:
     return statement.order_by(_E.started_at.desc(), _E.id.desc())
 
@@ -169,8 +176,9 @@ def product_row(row: RowMapping) -> ProductRow:
 
 def change_row(row: RowMapping) -> ChangeRow:
     kinds = tuple(ChangeKind(kind) for kind in row["kinds"].split(","))
-    fields = tuple(FieldChange(one["field"], one["old"], one["new"]) for one in loads(row["fields"]))
-    return ChangeRow(row["item_no"], row["seller_id"], row["version"], row["changed_at"], kinds, fields)
+    fields = tuple(FieldChange(one["field"], frozen(one["old"]), frozen(one["new"])) for one in loads(row["fields"]))
+    about = (row["number"], row["item_no"], row["seller_id"], row["version"])
+    return ChangeRow(*about, row["changed_at"], kinds, fields)
 
 
 def identity_row(row: RowMapping) -> IdentityRow:

@@ -35,6 +35,7 @@ _COLUMNS = (
     "product_id",
     "event_type",
     "version",
+    "seen_at",
 )
 _STATE = ("status", "retry_count", "next_attempt_at", "error_message", "sent_at")
 _whole = select(*(_O[name] for name in _COLUMNS))
@@ -146,6 +147,7 @@ class Events:
                 event.product_id,
                 event.event_type.value,
                 event.version,
+                to_db(event.seen_at),
             )
             for event in events
         ]
@@ -209,7 +211,7 @@ class Events:
     def _event(self, row: Row) -> ProductEvent:
         session = self._session
         outbox_id, payload, created_at, status, retry_count, next_attempt_at, error_message, sent_at = row[:8]
-        product_id, event_type, version = row[8:]
+        product_id, event_type, version, seen_at = row[8:]
         return ProductEvent(
             outbox_id,
             loads(payload),
@@ -222,6 +224,7 @@ class Events:
             product_id,
             _EVENTS[event_type],
             version,
+            session.from_db_or_none(seen_at),
         )
 
 

@@ -6,6 +6,7 @@ its column. A field that is not known and one that says nothing are both NULL, a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BindParameter, Boolean, Insert, Integer, String, bindparam, case, select, update
@@ -15,7 +16,7 @@ from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, dumps, loads
 from sellerwatch.adapters.sql.tables import product_changes, products
 from sellerwatch.adapters.sql.tables.columns import JSON
-from sellerwatch.domain.changes import Change, FieldChange
+from sellerwatch.domain.changes import Change, FieldChange, Proof
 from sellerwatch.domain.documents import ChangeKind, DocumentKind, Value, frozen
 from sellerwatch.domain.products import Product, ProductStatus, Seen
 from sellerwatch.ports.store import Head, Touch
@@ -212,7 +213,18 @@ def _thawed(text: str) -> Value:
     return tuple(value) if isinstance(value, list) else value
 
 
-_CHANGE = ("change_id", "product_id", "item_no", "seller_id", "version", "kinds", "fields", "changed_at")
+_CHANGE = (
+    "change_id",
+    "product_id",
+    "item_no",
+    "seller_id",
+    "version",
+    "kinds",
+    "fields",
+    "changed_at",
+    "proofs",
+    "execution_id",
+)
 _ADD = Additions(product_changes, _CHANGE, "change_id")
 _OF_ITEM = Prepared(
     select(*(_C[name] for name in _CHANGE))
@@ -239,6 +251,8 @@ class Changes:
                 cut(",".join(change.kinds), _C.kinds),
                 dumps([field.shown() for field in change.fields]),
                 self._session.to_db(change.changed_at),
+                kept_proofs(change.proofs),
+                change.execution_id,
             )
             for change in changes
         ]
@@ -248,7 +262,7 @@ class Changes:
         return [self._change(row) for row in self._session.rows(_OF_ITEM, (item_no,))]
 
     def _change(self, row: Row) -> Change:
-        change_id, product_id, item_no, seller_id, version, kinds, fields, changed_at = row
+        change_id, product_id, item_no, seller_id, version, kinds, fields, changed_at, proofs, execution_id = row
         return Change(
             change_id,
             product_id,
@@ -258,4 +272,16 @@ class Changes:
             tuple(_KINDS[kind] for kind in kinds.split(",")),
             tuple(FieldChange(each["field"], frozen(each["old"]), frozen(each["new"])) for each in loads(fields)),
             self._session.from_db(changed_at),
+            said_proofs(proofs),
+            execution_id,
         )
+
+
+def kept_proofs(proofs: Sequence[Proof]) -> str | None:
+    return dumps([(proof.kind, proof.raw_hash, proof.at) for proof in proofs]) if proofs else None
+
+
+def said_proofs(text: str | None) -> tuple[Proof, ...]:
+    if text is None:
+        return ()
+    return tuple(Proof(DocumentKind(kind), digest, datetime.fromisoformat(at)) for kind, digest, at in loads(text))

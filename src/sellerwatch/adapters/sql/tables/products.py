@@ -122,6 +122,9 @@ product_changes = table(
     # An old and a new description may both be in it.
     required("fields", LARGE),
     required("changed_at", MOMENT),
+    # The documents it rests on: kind, hash of the bytes, when fetched. None: a list told, or it is of an older version.
+    optional("proofs", JSON),
+    optional("execution_id", UID),
     unique("idx_change_id", "change_id"),
     unique("uk_product_version", "product_id", "version"),
     Index("idx_seller_id_changed_at", "seller_id", "changed_at"),
@@ -143,6 +146,8 @@ product_outbox = table(
     optional("error_message", ERROR),
     required("created_at", MOMENT),
     optional("sent_at", MOMENT),
+    # When the answer that told of the change was received: from here its delay counts.
+    optional("seen_at", MOMENT),
     unique("idx_outbox_id", "outbox_id"),
     Index("idx_status_created_at", "status", "created_at"),
     Index("idx_product_id_version", "product_id", "version"),
