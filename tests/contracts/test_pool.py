@@ -147,6 +147,24 @@ async def test_a_rate_below_one_a_second_is_a_longer_wait(world):
     assert (len(grant.leases), grant.next_at) == (1, MORNING + timedelta(seconds=4))
 
 
+async def test_who_spaces_out_leases_no_sooner_than_so_long_after_the_last_lease_of_anybody(world):
+    pool = await world.pool(9, site_requests_per_second=3)
+    pool.space_out(5)
+    assert len((await pool.lease(3)).leases) == 1
+    world.clock.go(4.9)
+    assert (await pool.lease(1)).why is WhyNot.SITE_RATE
+    # Who was not told goes by the limits, and what that one leased counts.
+    assert len((await world.seen_by_another(site_requests_per_second=3).lease(3)).leases) == 3
+    world.clock.go(4.9)
+    grant = await pool.lease(1)
+    assert (grant.leases, grant.next_at) == ((), world.clock.now() + timedelta(seconds=0.1))
+    assert await pool.capacity(100) == 20
+    # No wish, or a smaller one than the limits have, changes nothing.
+    for seconds in (0, 0.1):
+        pool.space_out(seconds)
+        assert len((await pool.lease(1)).leases) == 1
+
+
 async def test_rotating_identities_does_not_switch_off_the_ceiling_of_the_site(world):
     pool, other = await world.pool(100, site_requests_per_second=10), world.seen_by_another(site_requests_per_second=10)
     given = 0

@@ -88,9 +88,13 @@ async def test_online_the_marketplace_is_asked_one_thing_on_a_lease(tmp_path: Pa
         at.clock.ahead += timedelta(seconds=5)
         findings = await found(at, is_online=True)
         assert findings["marketplace"].said.endswith("its list was read")
-        assert dict(beside.sandbox.market.counts) == {("TOKEN", 200): 1, ("MINI_SHOP", 200): 1}
+        assert dict(beside.sandbox.market.counts) == {
+            ("ROBOTS", 200): 1,
+            ("TOKEN", 200): 1,
+            ("MINI_SHOP", 200): 1,
+        }
         figures = await at.house.pool.figures()
-        assert (figures.remaining_requests, figures.leased) == (100 * 80 - 2, 0)
+        assert (figures.remaining_requests, figures.leased) == (100 * 80 - 3, 0)
 
 
 async def test_online_a_marketplace_that_answers_nonsense_is_wrong(tmp_path: Path) -> None:

@@ -236,6 +236,7 @@ def test_lesson_5_a_crawl_open_for_longer_than_its_interval_is_told_and_an_opera
         async with a_village(51, {"shops": {"a": 6}, "latency_ms": 300}, **QUIET) as village:
             execution = await begun(village)
             await village.change("UPDATE crawler_tasks SET attempt_id = 'x' WHERE status = 'RUNNING'")
+            await village.change("UPDATE crawl_executions SET status = 'ABANDONED' WHERE status = 'RUNNING'")
             await village.change("DELETE FROM queue_messages")
             await village.clock.sleep(2 * 86400)
             await village.outside.heal.executions()

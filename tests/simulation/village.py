@@ -171,7 +171,7 @@ class Village:
         assert await self.wrong_copies() == {}
         assert await self.column(_MISCOUNTED) == []
         seen, received = self.sandbox.stats(), self.sandbox.receiver.shown()
-        assert (seen["violations"], seen["tooClose"]) == (0, 0)
+        assert (seen["violations"], seen["tooClose"], seen["disallowed"]) == (0, 0, 0)
         assert (received["outOfOrder"], received["mismatches"], received["badSignatures"]) == (0, 0, 0)
         assert received["keysReused"] == 0
         assert await self.column("SELECT outbox_id FROM product_outbox WHERE status = 'FAILED'") == []

@@ -37,6 +37,9 @@ class Addresses:
     def token(self) -> str:
         return f"{self.origin}/"
 
+    def robots(self) -> str:
+        return f"{self.origin}/robots.txt"
+
     def mini_shop(self, seller_id: str, page_no: int, page_size: int) -> str:
         seller = checked_seller_id(seller_id)
         query = f"sellerId={seller}&pageNo={page_no}&pageSize={page_size}&order=LATEST"

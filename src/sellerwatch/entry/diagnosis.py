@@ -187,6 +187,9 @@ async def _marketplace_online(house: House) -> Findings:
     reached = await _reached(house, "marketplace", outside.addresses.origin)
     if reached.state is State.WRONG:
         return [reached]
+    if not await outside.asking.may_issue():
+        said = outside.asking.token_refusal or outside.asking.robots.problem
+        return [Finding("marketplace", State.WRONG, said, "see docs/politeness.md")]
     grant = await house.pool.lease(1)
     if not grant.leases:
         return [

@@ -191,4 +191,4 @@ def _tell(say: Say, lines: Mapping[str, str], settings: Settings) -> None:
     for name, text in lines.items():
         say(f"  {name:<14} {text}")
     for warning in settings.warnings():
-        structlog.get_logger().warning("a limit is raised", setting=warning)
+        structlog.get_logger().warning("beyond the careful defaults", setting=warning)

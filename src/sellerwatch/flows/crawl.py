@@ -148,6 +148,12 @@ class Crawl:
 
     async def take(self, room: int) -> list[Job]:
         """A and B: receive as many as there are identities for, lease, claim."""
+        robots = self._asking.robots
+        if robots.is_missed and (until := await robots.heed()):
+            # Nothing may be asked, so nothing is received.
+            wait = (until - self._clock.now()).total_seconds()
+            await self._bell.wait("crawl", min(max(wait, 0.001), self._orders.poll_seconds))
+            return []
         outlook = await self._pool.outlook()
         if not outlook.free:
             # Not longer than until the moment that was told, nor than it takes to see what others did to the pool.

@@ -85,7 +85,10 @@ class Identities:
         asked, now = 0, self.clock.now()
         ending = await self.pool.refreshable(now + _REFRESH_AHEAD, _LOOKED_AT)
         due = await self.store.read(lambda unit: unit.identities.refresh_due(now, _LOOKED_AT))
-        for agent_id in dict.fromkeys([*ending, *due]):
+        wanted = dict.fromkeys([*ending, *due])
+        if not wanted or not await self.asking.may_issue():
+            return 0
+        for agent_id in wanted:
             if asked >= count:
                 break
             lease = await self.pool.lease_of(agent_id)

@@ -23,6 +23,7 @@ from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.steps.asking import Asked, Asking
+from sellerwatch.steps.robots import raise_disallowed
 
 FIRST_SEARCH_PAGE = 1
 _PLAN_BACKOFF_SECONDS = 30.0
@@ -195,15 +196,21 @@ class Plan:
         if asked.blame is Blame.NOT_ITS_OWN:
             await self._write(execution, asked, lambda at: execution.wait(at + timedelta(seconds=_WAIT_SECONDS)))
             return
+        if asked.refusal:
+            await self._write(execution, asked, lambda at: execution.fail(error, at))
+            return
         pause = backoff(execution.plan_attempts, _PLAN_BACKOFF_SECONDS, _PLAN_BACKOFF_CEILING, self.chance.random())
         await self._write(execution, asked, lambda at: execution.put_off(error, self.retries_max, at + pause, at))
 
     async def _write(self, execution: Execution, asked: Asked | None, change: Callable[[datetime], None]) -> None:
-        change(self.clock.now())
+        at = self.clock.now()
+        change(at)
 
         def work(unit: Unit) -> None:
             if asked:
                 unit.chores.log_usage(asked.usages)
+                if asked.refusal:
+                    raise_disallowed(unit, asked.refusal, at)
             unit.executions.release(execution, self.owner)
 
         await self.store.transact(work)

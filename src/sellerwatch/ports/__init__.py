@@ -5,5 +5,6 @@ store        Store, Unit              what is remembered, in transactions that a
 pool         Pool                     who may ask now, and what became of it
 queue        Queue                    what is to be done next, at least once
 marketplace  Marketplace, Reader      asking the marketplace, and understanding its answers
+robots       RobotsReader, RobotsKept what it lets crawlers ask
 outside      ProductServer, Alerts, Schedules
 """

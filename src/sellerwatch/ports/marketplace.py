@@ -52,6 +52,9 @@ class Marketplace(Protocol):
 
     async def issue_token(self, lease: Lease) -> Issued: ...
 
+    async def robots(self, url: str, lease: Lease) -> Answer | NoAnswer:
+        """robots.txt, or where it was redirected to, asked for by a visitor without a token; Invalid as in `fetch`."""
+
 
 class Transport(Protocol):
     """Sends one GET as it is told, and nothing by itself: no redirect followed, no cookie kept, no second try.

@@ -11,7 +11,7 @@ Order. The identity that has been free longest goes first among those with a tok
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
@@ -38,6 +38,12 @@ class Limits:
     identity_failure_threshold: int = 3
     probation: timedelta | None = None
     """How long an identity of health below 30 rests before it is tried again; None: for ever."""
+
+    def spaced_out(self, seconds: float) -> "Limits":
+        """The same with a lower rate of the site, if so long between two leases is longer than it asks for."""
+        if seconds * self.site_requests_per_second <= 1:
+            return self
+        return replace(self, site_requests_per_second=1 / seconds)
 
 
 class WhyNot(StrEnum):
@@ -222,6 +228,10 @@ class Pool(Protocol):
 
     async def keep_token(self, agent_id: int, token: SealedToken) -> None:
         """Store the same token under another key (rekeying); ignored when the identity has another token by now."""
+
+    def space_out(self, seconds: float) -> None:
+        """What this process leases from now on goes out no sooner than so long after the last lease of anybody, where
+        the Limits would let it; 0: as the Limits say."""
 
     async def figures(self) -> PoolFigures: ...
 

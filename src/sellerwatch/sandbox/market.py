@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote
 
+from protego import Protego
+
+from sellerwatch.domain.robots import CRAWLER
 from sellerwatch.sandbox import pages
 from sellerwatch.sandbox.cache import Cache
 from sellerwatch.sandbox.chance import Chance
@@ -62,10 +65,19 @@ class Market:
         self.gate = Gate(conditions)
         self.faults = Faults(conditions.seed, "faults", conditions.marketplace_rates())
         self.counts: Counter[tuple[str, int]] = Counter()
+        self.disallowed = 0
+        """Requests that its robots.txt forbids."""
+        self.hang_out(conditions.robots)
+
+    def hang_out(self, robots: str) -> None:
+        """Let robots.txt say this from now on."""
+        self.robots = robots
+        self._rules = Protego.parse(robots)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], now: float) -> Reply:
         """One request; `headers` by lower-case name."""
         asked = _taken_apart(target)
+        self.disallowed += not self._rules.can_fetch(target, CRAWLER)
         reply = self._admitted(method, asked, headers, now)
         if self._conditions.latency_ms or self._conditions.jitter_ms:
             reply.delay += self._latency(target)
@@ -136,7 +148,7 @@ class Market:
         if asked.kind == "TOKEN":
             return Reply(200, [("content-type", HTML), *self.gate.issue(user_agent, now)], _HOME)
         if asked.kind == "ROBOTS":
-            return Reply(200, [("content-type", "text/plain;charset=UTF-8")], self._conditions.robots.encode())
+            return Reply(200, [("content-type", "text/plain;charset=UTF-8")], self.robots.encode())
         cookies = headers.get("cookie", "")
         if cookies.startswith("token=") or "; token=" in cookies:
             return refusal(400, "token is no cookie here")

@@ -24,10 +24,11 @@ from sellerwatch.sandbox.world import World
 
 Json = dict[str, object]
 _HELP = {
-    "GET /__stats": "requests, identities, violations, peaks, deliveries",
+    "GET /__stats": "requests, identities, violations, peaks, what robots.txt forbids, deliveries",
     "POST /__mutate": '{"share": 0.01, "seed": 7, "only": ["price"], "add": {"shop": 3}, "remove": {"shop": 2}} -> what changed',
     "POST /__faults": '{"rates": {"html": 1}, "next": [{"path": "DETAIL", "fault": "html", "times": 2}], '
     '"receiver": {"rates": {}, "next": []}, "revokeTokens": true, "clear": true}',
+    "POST /__robots": "the text of robots.txt from now on; to break it, stage a fault for ROBOTS",
     "GET /__truth/{itemNo}": "the product as a perfect crawl would know it",
     "GET /__truth?seller=": "all of a shop",
     "GET /__copy/{itemNo}": "the last event the product server applied",
@@ -123,6 +124,7 @@ class Sandbox:
                 "byStatus": dict(sorted(statuses.items())),
             },
             **self.market.gate.shown(),
+            "disallowed": self.market.disallowed,
             "faults": dict(sorted(self.market.faults.happened.items())),
             "shops": {seller: len(shop.order) for seller, shop in self.world.shops.items()},
             "receiver": self.receiver.shown(),
@@ -146,6 +148,9 @@ class Sandbox:
                 case "GET", ["__copy", item]:
                     copy = self.receiver.copy(_item_no(item))
                     return refusal(404, "nothing was delivered") if copy is None else json_reply(copy)
+                case "POST", ["__robots"]:
+                    self.market.hang_out(body.decode("utf-8", "replace"))
+                    return json_reply({"bytes": len(body)})
                 case "POST", ["__mutate"]:
                     return json_reply(self._mutated(_asked(body)))
                 case "POST", ["__faults"]:

@@ -361,8 +361,9 @@ class Settings(BaseSettings):
         return self.sweep_seconds * SWEEPS[sweep] if override is None else override
 
     def warnings(self) -> list[str]:
-        """One line for each limit that is above its default."""
-        return [
+        """One line for each limit that is above its default, and for what the operator overrides."""
+        overridden = [] if self.respect_robots else [f"{PREFIX}RESPECT_ROBOTS=false: robots.txt is not obeyed"]
+        return overridden + [
             f"{PREFIX}{name.upper()}={value:.15g} is above its default of {default:.15g}"
             for name in LIMITS
             if (value := getattr(self, name)) > (default := type(self).model_fields[name].default)

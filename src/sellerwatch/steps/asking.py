@@ -22,6 +22,7 @@ from sellerwatch.ports.pool import Lease, Pool, Report
 from sellerwatch.ports.store import Usage
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.wire import NoAnswerWhy
+from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.together import Together
 
 NETWORK_TRIES = 3
@@ -53,6 +54,8 @@ class Asked:
     error: str | None = None
     is_gone: bool = False
     is_path_gone: bool = False
+    refusal: str | None = None
+    """What robots.txt forbids, for the alert."""
     asked_at: datetime | None = None
     """When the request that was answered went out: what it says was true no earlier."""
     agent_id: int = 0
@@ -76,10 +79,12 @@ class Asking:
         chance: Chance,
         bell: Bell,
         patience: Patience,
+        robots: Robots,
         group_seconds: float = 0.005,
     ) -> None:
         self.pool, self._marketplace, self._addresses = pool, marketplace, addresses
         self.clock, self.chance, self.bell, self.patience = clock, chance, bell, patience
+        self.robots = robots
         self.report = Together(pool.report, clock, group_seconds)
         self.fetch = marketplace.fetch
         self.is_stopping: Callable[[], bool] = lambda: False
@@ -116,6 +121,14 @@ class Asking:
         retry_after = answer.retry_after if isinstance(answer, Answer) else None
         usage = Usage(lease.agent_id, url, at, task_id, status, answer.duration_ms, is_success, error, retry_after)
         return usage, is_success
+
+    async def may_issue(self) -> bool:
+        """Whether robots.txt lets tokens be asked for; not while it is not known."""
+        return not await self.robots.heed() and self.robots.refusal(self._addresses.token()) is None
+
+    @property
+    def token_refusal(self) -> str | None:
+        return self.robots.refusal(self._addresses.token())
 
     async def give_back(self, leases: list[Lease]) -> None:
         """Unused: their budget is restored."""
@@ -162,6 +175,8 @@ class _Errand:
     async def _run(self) -> Asked:
         asked = self._asked
         while True:
+            if not await self._is_allowed():
+                return asked
             lease = await self._a_lease()
             if lease is None:
                 asked.blame = Blame.NOT_ITS_OWN
@@ -169,11 +184,37 @@ class _Errand:
             self._out = lease
             asked.agent_id = lease.agent_id
             if lease.token is None:
+                if refusal := self._asking.token_refusal:
+                    await self._asking.give_back([lease])
+                    self._refused(f"{refusal}, where tokens come from")
+                    return asked
                 usage, is_issued = await self._asking.issue(lease, self._task_id)
                 asked.usages.append(usage)
                 self._renewing = lease if is_issued and self._renewing else None
             elif await self._request(lease):
                 return asked
+
+    async def _is_allowed(self) -> bool:
+        """Whether robots.txt lets this be asked for, waited for while it is not known."""
+        robots = self._asking.robots
+        if not robots.is_at_hand and self._lease is not None:
+            # It is asked for on a lease of its own, and that may be this one's identity.
+            await self._asking.give_back([self._lease])
+            self._lease = None
+        while until := await robots.heed():
+            if self._asking.is_stopping() or until >= self._until:
+                self._asked.blame, self._asked.error = Blame.NOT_ITS_OWN, robots.problem
+                return False
+            await self._asking.bell.wait("pool", (until - self._clock.now()).total_seconds())
+        if refusal := robots.refusal(self._url):
+            self._refused(refusal)
+            if self._lease is not None:
+                await self._asking.give_back([self._lease])
+            return False
+        return True
+
+    def _refused(self, refusal: str) -> None:
+        self._asked.blame, self._asked.error, self._asked.refusal = Blame.PERMANENT, refusal, refusal
 
     async def _broken_off(self) -> Asked:
         """There is no time left to wait for the answer: what was spent stays spent, and nobody is blamed."""

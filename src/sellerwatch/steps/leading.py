@@ -128,6 +128,10 @@ class LeadingPool:
     async def keep_token(self, agent_id: int, token: SealedToken) -> None:
         await (await self._leader()).keep_token(agent_id, token)
 
+    def space_out(self, seconds: float) -> None:
+        for engine in self.engines.values():
+            engine.space_out(seconds)
+
     async def figures(self) -> PoolFigures:
         return await self._or_away(lambda engine: self.engines[engine].figures(), None) or await self._recorded()
 

@@ -20,6 +20,7 @@ from sellerwatch.ports.store import Head, Store, Touch, Unit
 from sellerwatch.ports.time import Chance, Clock
 from sellerwatch.steps.asking import Asked
 from sellerwatch.steps.closing import Closing, cancel_tasks
+from sellerwatch.steps.robots import raise_disallowed
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 2.0, 300.0
 _SEARCH_PAGES_MAX = 9_999
@@ -145,6 +146,8 @@ class Settling:
         unit.chores.note_drift(writing.drift, writing.at)
         if any(harvest.listing for harvest in written):
             unit.chores.clear_alert("marketplace_path_moved", writing.at)
+        if refusal := next((harvest.asked.refusal for harvest in written if harvest.asked.refusal), None):
+            raise_disallowed(unit, refusal, writing.at)
         for harvest in written:
             if harvest.asked.is_path_gone:
                 unit.chores.raise_alert(

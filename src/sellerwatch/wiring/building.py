@@ -14,6 +14,7 @@ from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.marketplace.client import Client
 from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.adapters.marketplace.transport import HttpTransport
+from sellerwatch.adapters.robots import ProtegoReader
 from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
@@ -45,6 +46,7 @@ from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
+from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
 from sellerwatch.wiring.engines import check_file, product_server_of, redis_pool_of
 from sellerwatch.wiring.house import House, Outside
@@ -181,7 +183,20 @@ def _outside(
         max_response_bytes=settings.max_response_bytes,
     )
     group_seconds = settings.group_commit_ms / 1000
-    asking = Asking(pool, marketplace, addresses, clock, chance, bell, patience_of(settings), group_seconds)
+    robots = Robots(
+        store,
+        pool,
+        marketplace,
+        ProtegoReader(),
+        addresses,
+        clock,
+        chance,
+        bell,
+        owner,
+        settings.site_requests_per_second,
+        is_obeyed=settings.respect_robots,
+    )
+    asking = Asking(pool, marketplace, addresses, clock, chance, bell, patience_of(settings), robots, group_seconds)
     settling = Settling(store, reader, addresses, clock, chance, rules_of(settings))
     return Outside(
         addresses=addresses,

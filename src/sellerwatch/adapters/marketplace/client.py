@@ -71,6 +71,11 @@ class Client:
         reply, duration_ms = await self._ask(url, _visitor(lease.user_agent), lease)
         return Issued(self._issued(reply, lease.agent_id), self._answer(url, reply, duration_ms))
 
+    async def robots(self, url: str, lease: Lease) -> Answer | NoAnswer:
+        """One GET as somebody who has just come."""
+        self._check(url)
+        return self._answer(url, *await self._ask(url, _visitor(lease.user_agent), lease))
+
     async def _ask(self, url: str, headers: Mapping[str, str], lease: Lease) -> tuple[RawReply | NoReply, int]:
         left = (lease.deadline - self._clock.now()).total_seconds() - MARGIN_SECONDS
         if left <= 0:

@@ -49,7 +49,7 @@ class RedisPool:
         self._client = client
         self._trips = Trips(client)
         self._chance = chance
-        self._limits = limits
+        self._allowed = self._limits = limits
         self._now = now
         self._seen = packing.EPOCH
         """The last moment the server told: good enough for ids, which order nothing here."""
@@ -133,6 +133,10 @@ class RedisPool:
     async def keep_token(self, agent_id: int, token: SealedToken) -> None:
         sealed = packing.sealed_of(token)
         await self._run("keep_token", agent_id, token.fingerprint, us(token.expires_at), sealed)
+
+    def space_out(self, seconds: float) -> None:
+        self._limits = self._allowed.spaced_out(seconds)
+        self._packed_limits = packing.limits_of(self._limits)
 
     async def figures(self) -> PoolFigures:
         now_us, leased, remaining, why, until, flat, health_flat = await self._run("figures")

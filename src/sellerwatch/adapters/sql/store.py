@@ -20,6 +20,7 @@ from sellerwatch.adapters.sql.stores import (
     products,
     publications,
     raws,
+    robots,
     schedules,
     sellers,
     tasks,
@@ -27,6 +28,7 @@ from sellerwatch.adapters.sql.stores import (
 from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.ports import store as port
 from sellerwatch.ports.leading import Leaderships
+from sellerwatch.ports.robots import RobotsKept
 
 T = TypeVar("T")
 
@@ -48,6 +50,7 @@ class SqlUnit:
         "products",
         "publications",
         "raws",
+        "robots",
         "schedules",
         "sellers",
         "tasks",
@@ -69,6 +72,7 @@ class SqlUnit:
         self.identities: port.Identities = identities.Identities(session)
         self.breakers: port.Breakers = identities.Breakers(session)
         self.leaderships: Leaderships = leaderships.Leaderships(session, pool_name)
+        self.robots: RobotsKept = robots.RobotsKept(session)
         self.chores: port.Chores = chores.Chores(session)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from sellerwatch.ports.leading import Leaderships
+from sellerwatch.ports.robots import RobotsKept
 from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, Touch
 from sellerwatch.ports.store.claims import Claim
 from sellerwatch.ports.store.crawling import (
@@ -42,6 +43,7 @@ __all__ = [
     "Products",
     "Publications",
     "Raws",
+    "RobotsKept",
     "SchedulesKept",
     "Sellers",
     "Store",
@@ -70,6 +72,7 @@ class Unit(Protocol):
     identities: Identities
     breakers: Breakers
     leaderships: Leaderships
+    robots: RobotsKept
     chores: Chores
 
 

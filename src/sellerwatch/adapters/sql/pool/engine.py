@@ -28,7 +28,7 @@ class SqlPool:
         self._database = database
         self._clock = clock
         self._chance = chance
-        self._limits = limits
+        self._allowed = self._limits = limits
         self._name = name
 
     async def lease(self, count: int) -> Grant:
@@ -89,6 +89,9 @@ class SqlPool:
 
     async def keep_token(self, agent_id: int, token: SealedToken) -> None:
         await self._write(lambda turn: members.keep_token(turn, agent_id, token))
+
+    def space_out(self, seconds: float) -> None:
+        self._limits = self._allowed.spaced_out(seconds)
 
     async def figures(self) -> PoolFigures:
         return await self._read(views.figures)

@@ -4,7 +4,7 @@ Indexes bear the contract's names here; `dialect.for_dialect` gives them the nam
 """
 
 from sellerwatch.adapters.sql.tables.columns import Moment, metadata
-from sellerwatch.adapters.sql.tables.house import alerts, field_drift, locks, processes, queue_messages, sweeps
+from sellerwatch.adapters.sql.tables.house import alerts, field_drift, locks, processes, queue_messages, robots, sweeps
 from sellerwatch.adapters.sql.tables.identities import (
     circuit_breaker_event,
     circuit_breaker_state,
@@ -69,6 +69,7 @@ __all__ = [
     "products",
     "queue_messages",
     "rate_limit_bucket",
+    "robots",
     "scheduler_outbox",
     "sellers",
     "sweeps",

@@ -86,3 +86,16 @@ sweeps = table(
     required("last_found", COUNT, 0),
     optional("last_error", ERROR),
 )
+
+robots = table(
+    "robots",
+    Column("origin", exact(255), primary_key=True),
+    required("next_at", MOMENT),
+    # NULL: never told. Up to 500 KiB, and thrice that where what came was no text.
+    optional("text", JSON),
+    optional("told_at", MOMENT),
+    required("failures", COUNT, 0),
+    optional("problem", ERROR),
+    optional("claimed_by", OWNER),
+    optional("claimed_until", MOMENT),
+)
