@@ -17,6 +17,10 @@ BENCH   ?=
 RUNTIME := $(VENV)/.runtime
 DEV     := $(VENV)/.dev
 
+# SQS and EventBridge on this machine, in an environment of its own: it pins another botocore.
+AWS_VENV := .venv-ministack
+AWS      := $(AWS_VENV)/.stamp
+
 # Nothing of the caller's own Python leaks in, and no process asks questions.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -52,7 +56,7 @@ test: setup-dev servers ## everything, with coverage of at least 80 %
 check: setup-dev servers lint types floors ## before each commit: style, types, floors, fast tests (under 90 s)
 	@$(PYTEST) -q -m 'not slow' $(TESTS)
 
-servers: ## the servers that tests start for themselves, from the system's packages where they are missing
+servers: $(AWS) ## the servers that tests start for themselves, from the system's packages where they are missing
 	@command -v redis-server >/dev/null || { apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
 
@@ -83,7 +87,7 @@ lock: setup ## new versions of everything, with hashes, naming no host
 	@echo 'locked; now: make test'
 
 clean: ## away with .venv and everything derived
-	@rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@rm -rf $(VENV) $(AWS_VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
 	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
 	@if [ -d bench ]; then find bench -type d -name __pycache__ -prune -exec rm -rf {} +; fi
 
@@ -122,4 +126,9 @@ $(RUNTIME): $(VENV)/.installer requirements.lock pyproject.toml
 
 $(DEV): $(RUNTIME) requirements-dev.lock
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(AWS): $(VENV)/.installer requirements-ministack.lock
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AWS_VENV)
+	@$(BIN)/uv pip install --quiet --python $(AWS_VENV)/bin/python --require-hashes -r requirements-ministack.lock
 	@touch $@

@@ -1,16 +1,19 @@
 """Real servers for tests: private, on a free port of this machine, gone with everything they kept when the test ends."""
 
+import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 STARTS_WITHIN_SECONDS = 10.0
+AWS_STARTS_WITHIN_SECONDS = 60.0
 TRIES = 3
 
 
@@ -69,6 +72,91 @@ def _started(program: str, folder: str, options: tuple[str, ...]) -> Redis:
         process.kill()
         process.wait()
     raise AssertionError(f"redis-server does not start:\n{log.read_text() if log.exists() else ''}")
+
+
+AWS_PYTHON = Path(__file__).parents[1] / ".venv-ministack" / "bin" / "python"
+AWS_ACCOUNT, AWS_REGION = "000000000000", "ap-northeast-2"
+AWS_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test-secret",
+    "AWS_DEFAULT_REGION": AWS_REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@dataclass
+class Aws:
+    """SQS and EventBridge, by ministack."""
+
+    port: int
+    process: subprocess.Popen
+    ahead: float = 0.0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def advance(self, seconds: float) -> None:
+        """Its clock goes so far ahead; nobody waits."""
+        self.ahead += seconds
+        line = f"{self.ahead}\n"
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == line
+
+    def is_up(self) -> bool:
+        """Whether it comes to answer within a while."""
+        for _ in range(int(AWS_STARTS_WITHIN_SECONDS / 0.05)):
+            if self.process.poll() is not None:
+                return False
+            with suppress(OSError), urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=2) as answer:
+                return answer.status == 200
+            time.sleep(0.05)
+        return False
+
+
+@contextmanager
+def an_aws(port: int | None = None) -> Iterator[Aws]:
+    """A ministack with nothing in it, that keeps nothing."""
+    assert AWS_PYTHON.exists(), "ministack is not installed: `make servers`"
+    with tempfile.TemporaryDirectory(prefix="sellerwatch-aws-") as folder:
+        server = _started_aws(folder, port)
+        try:
+            yield server
+        finally:
+            server.process.kill()
+            server.process.communicate()
+
+
+def _started_aws(folder: str, given: int | None) -> Aws:
+    program, log = Path(__file__).with_name("aws_server.py"), Path(folder) / "log"
+    for _ in range(TRIES):
+        port = given or a_free_port()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "TMPDIR": folder,
+            "GATEWAY_PORT": str(port),
+            "BIND_HOST": "127.0.0.1",
+            "MINISTACK_HOST": "127.0.0.1",
+            "MINISTACK_REGION": AWS_REGION,
+            "LOG_LEVEL": "ERROR",
+        }
+        with log.open("wb") as told:
+            process = subprocess.Popen(
+                [AWS_PYTHON, "-B", program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=told,
+                env=environment,
+                cwd=folder,
+                text=True,
+            )
+        server = Aws(port, process)
+        if server.is_up():
+            return server
+        process.kill()
+        process.communicate()
+    raise AssertionError(f"ministack does not start:\n{log.read_text()}")
 
 
 def a_free_port() -> int:

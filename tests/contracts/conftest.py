@@ -64,3 +64,11 @@ async def world(
         return
     clock = pool_world.FakeClock()
     yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits), database)
+
+
+@pytest.fixture(scope="session")
+def aws_server() -> Iterator[servers.Aws]:
+    with pytest.MonkeyPatch.context() as patch, servers.an_aws() as server:
+        for name, value in servers.AWS_CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield server

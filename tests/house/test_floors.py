@@ -112,6 +112,9 @@ VIOLATIONS = {
     ),
     "SQL in a door": Planted("sql", "SQL is spoken in adapters.sql only", {"entry/planted.py": "import alembic\n"}),
     "HTTP out of a door": Planted("http-out", "HTTP goes out from adapters", {"entry/planted.py": "import aiohttp\n"}),
+    "AWS in another adapter": Planted(
+        "aws", "AWS is spoken to in adapters.aws.connection only", {"adapters/planted.py": "import botocore\n"}
+    ),
     "a door in the sandbox": Planted("doors", "only doors speak", {"sandbox/planted.py": "import fastapi\n"}),
     "a terminal in an adapter": Planted("doors", "only doors speak", {"adapters/planted.py": "import rich\n"}),
 }

@@ -14,12 +14,13 @@ the attempt that the task still bears.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
-from sellerwatch.domain.errors import Trouble, Unreadable
+from sellerwatch.domain.errors import Trouble, Unavailable, Unreadable
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.pool import Lease, Pool
@@ -164,11 +165,24 @@ class Crawl:
         deliveries = await self._queue.receive(min(room, outlook.free), self._orders.poll_seconds)
         if not deliveries:
             return []
-        grant = await self._pool.lease(len(deliveries))
-        count = len(grant.leases)
-        if count < len(deliveries):
-            await self._queue.give_back([delivery.receipt for delivery in deliveries[count:]])
-        return await self._claim(deliveries[:count], list(grant.leases))
+        leases: list[Lease] = []
+        try:
+            leases += (await self._pool.lease(len(deliveries))).leases
+            # First, so that whatever fails now gives back each of them once.
+            spare, deliveries = deliveries[len(leases) :], deliveries[: len(leases)]
+            await self._give_back(spare)
+            return await self._claim(deliveries, leases) if deliveries else []
+        except Trouble:
+            # None of them was begun: they wait for what is away, and shall not be received for nothing meanwhile.
+            with suppress(Trouble):
+                await self._give_back(deliveries)
+            with suppress(Trouble):
+                await self._asking.give_back(leases)
+            raise
+
+    async def _give_back(self, deliveries: Sequence[Delivery]) -> None:
+        if deliveries:
+            await self._queue.give_back([delivery.receipt for delivery in deliveries])
 
     async def work(self, job: Job) -> None:
         """C to F for one task."""
@@ -218,15 +232,27 @@ class Crawl:
         leases: list[Lease],
     ) -> list[Job]:
         """What was claimed becomes a job; every other message is answered by the state of its task."""
-        jobs, done = [], []
+        jobs, others = [], []
         for delivery in deliveries:
             task_id = _task_id(delivery)
-            task = tasks.get(task_id) if task_id else None
-            if task_id is None:
-                await self._queue.bury(delivery.receipt, "a message needs taskId, sellerId, taskType and requestUrl")
-            elif task is not None and task_id in claimed:
+            if task_id in claimed:
                 claimed.discard(task_id)
-                jobs.append(Job(task, _attempt(task, leases[0].agent_id), delivery, leases.pop(0)))
+                lease = leases.pop(0)
+                jobs.append(Job(tasks[task_id], _attempt(tasks[task_id], lease.agent_id), delivery, lease))
+            else:
+                others.append((delivery, tasks.get(task_id) if task_id else None))
+        # What can't be answered now comes again, and is no reason to lose the jobs.
+        with suppress(Trouble):
+            await self._answer(others, inactive)
+        with suppress(Trouble):
+            await self._asking.give_back(leases)
+        return jobs
+
+    async def _answer(self, others: Sequence[tuple[Delivery, Task | None]], inactive: set[str]) -> None:
+        done = []
+        for delivery, task in others:
+            if _task_id(delivery) is None:
+                await self._queue.bury(delivery.receipt, "a message needs taskId, sellerId, taskType and requestUrl")
             elif task is None or not task.is_open:
                 done.append(delivery.receipt)
             elif task.seller_id in inactive:
@@ -238,8 +264,6 @@ class Crawl:
                 await self._queue.nack(delivery.receipt, max(delay, _POLL_SECONDS))
         if done:
             await self._queue.ack(done)
-        await self._asking.give_back(leases)
-        return jobs
 
     async def _drop(self, task: Task) -> None:
         at = self._clock.now()
@@ -248,9 +272,10 @@ class Crawl:
     async def _finish_many(self, finished: Sequence[tuple[Harvest, str]]) -> list[Settled]:
         """E and F for all that came together."""
         settled = await self._settling.settle([harvest for harvest, _ in finished])
-        await self._queue.ack([receipt for _, receipt in finished])
         for name in self._settling.bells(settled):
             self._bell.ring(name)
+        with suppress(Unavailable):  # what was settled is: its message comes again and finds that
+            await self._queue.ack([receipt for _, receipt in finished])
         return settled
 
     async def _keep_claims(self) -> None:

@@ -20,7 +20,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message that was received. `receipt` is good for this receive only."""
+    """A message that was received. `receipt` is good for this receive only, with the queue that gave it."""
 
     receipt: str
     body: Mapping[str, Any]
@@ -75,10 +75,12 @@ class Queue(Protocol):
     async def bury(self, receipt: str, error: str) -> None:
         """Into the dead letters, with why: the message can't be understood."""
 
-    async def depth(self) -> Depth: ...
+    async def depth(self) -> Depth:
+        """What there is, as nearly as the engine can tell; the oldest's age is 0 where it can't."""
 
     async def missing(self, task_ids: Sequence[str]) -> list[str]:
-        """Which of these tasks have no message waiting or out; none, where the engine can't tell."""
+        """Which of these tasks have no message waiting or out; where the engine can't tell, all of them: a message
+        too many finds its task done, one too few is a task that stands still."""
 
     async def dead_letters(self, count: int) -> list[DeadLetter]: ...
 

@@ -19,7 +19,6 @@ from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.pool import SqlPool
-from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.adapters.sql.reports import SqlReports
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.vault import Vault, keys_beside
@@ -48,7 +47,7 @@ from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
-from sellerwatch.wiring.engines import check_file, product_server_of, redis_pool_of
+from sellerwatch.wiring.engines import check_file, product_server_of, queue_of, redis_pool_of
 from sellerwatch.wiring.house import House, Outside
 from sellerwatch.wiring.measures import budget_of, heal_rules_of, limits_of, patience_of, rules_of
 
@@ -94,16 +93,7 @@ def build(
     elsewhere = redis_pool_of(settings, chance)
     leading = LeadingPool({Engine.SQL: kept, Engine.REDIS: elsewhere}, store, clock) if elsewhere else None
     pool: Pool = leading or kept
-    queue: Queue = SqlQueue(
-        database,
-        clock,
-        chance,
-        "tasks",
-        settings.claim_seconds,
-        settings.queue_max_receives,
-        bell=bell,
-        poll_seconds=poll_seconds,
-    )
+    queue = queue_of(settings, database, clock, chance, bell, poll_seconds)
     vault = Vault(settings.token_ring, chance.token_bytes)
     reader = Parse()
     dial = partial(Http1, allow_plain_http=settings.allow_plain_http)

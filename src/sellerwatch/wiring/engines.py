@@ -5,11 +5,14 @@ from pathlib import Path
 from sellerwatch.adapters.product_server import HttpProductServer
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.redis.connection import connected
+from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.ports.outside import ProductServer
-from sellerwatch.ports.time import Chance, Clock
+from sellerwatch.ports.queue import Queue
+from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.wire import Dial
-from sellerwatch.settings import Settings
+from sellerwatch.settings import Settings, SqsAddress
 from sellerwatch.wiring.measures import limits_of
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -32,6 +35,46 @@ def redis_pool_of(settings: Settings, chance: Chance) -> RedisPool | None:
     if settings.redis_url is None:
         return None
     return RedisPool(connected(settings.redis_url), chance, limits_of(settings), settings.pool_name)
+
+
+def queue_of(
+    settings: Settings, database: Database, clock: Clock, chance: Chance, bell: Bell, poll_seconds: float
+) -> Queue:
+    """Tasks on their way to a worker: in SQS, or in the database."""
+    if settings.queue is not None:
+        return _sqs(settings, settings.queue, clock, chance, bell)
+    return SqlQueue(
+        database,
+        clock,
+        chance,
+        "tasks",
+        settings.claim_seconds,
+        settings.queue_max_receives,
+        bell=bell,
+        poll_seconds=poll_seconds,
+    )
+
+
+def trigger_queue_of(settings: Settings, clock: Clock, chance: Chance, bell: Bell) -> Queue | None:
+    """What EventBridge puts triggers into, if it does."""
+    address = settings.trigger_queue
+    return None if address is None else _sqs(settings, address, clock, chance, bell)
+
+
+def _sqs(settings: Settings, address: SqsAddress, clock: Clock, chance: Chance, bell: Bell) -> Queue:
+    # A fifth of a second to load, and most houses have none.
+    from sellerwatch.adapters.aws.connection import Connection  # noqa: PLC0415
+    from sellerwatch.adapters.aws.sqs import Queues, SqsQueue  # noqa: PLC0415
+
+    return SqsQueue(
+        Connection("sqs", address.region, address.endpoint),
+        clock,
+        chance,
+        bell,
+        Queues(address.name, address.dead_letters),
+        settings.claim_seconds,
+        settings.queue_max_receives,
+    )
 
 
 def product_server_of(settings: Settings, clock: Clock, dial: Dial) -> ProductServer | None:

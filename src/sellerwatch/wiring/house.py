@@ -103,7 +103,7 @@ class House:
         return True
 
     async def close(self) -> None:
-        for neighbour in (self.transport, self.product_server, self.alerts, self.redis_pool):
+        for neighbour in (self.queue, self.transport, self.product_server, self.alerts, self.redis_pool):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()
