@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 from sellerwatch.domain import forms
 from sellerwatch.domain.documents import ChangeKind, Document, DocumentKind, frozen
 from sellerwatch.domain.errors import Unknown, Unreadable
-from sellerwatch.domain.meaning import (
-    DATA_ORDER,
-    FIELDS,
-    UNKNOWN_MAX,
-    change_kind,
-    owned_fields,
-    owner_of,
-    product_data,
-    read_fields,
-    stand_ins,
-)
+from sellerwatch.domain.fields import DATA_ORDER, FIELDS
+from sellerwatch.domain.meaning import MEANING, UNKNOWN_MAX
 
 ENTRY: dict[str, object] = {
     "itemNo": 7,
@@ -242,7 +233,7 @@ def test_the_order_of_options_is_irrelevant(options: list[dict[str, object]]) ->
 
 
 def test_lesson_38_no_options_are_options() -> None:
-    fields, missing, _ = read_fields(DocumentKind.OPTION, {"options": []})
+    fields, missing, _ = MEANING.read(DocumentKind.OPTION, {"options": []})
     assert fields == {"options": ()}
     assert missing == ()
 
@@ -263,7 +254,7 @@ def test_lesson_38_no_options_are_options() -> None:
 )
 def test_lesson_39_one_unreadable_option_spoils_the_document(spoiled: object) -> None:
     with pytest.raises(Unreadable, match="option"):
-        read_fields(DocumentKind.OPTION, {"options": [option(1), spoiled, option(3)]})
+        MEANING.read(DocumentKind.OPTION, {"options": [option(1), spoiled, option(3)]})
 
 
 # ── the table ──
@@ -272,13 +263,13 @@ def test_lesson_39_one_unreadable_option_spoils_the_document(spoiled: object) ->
 def test_each_field_has_one_owner_and_a_kind_of_change() -> None:
     owned = [field.name for field in FIELDS if not field.stands_for]
     assert len(owned) == len(set(owned))
-    assert owner_of("sellingPrice") is DocumentKind.DETAIL
-    assert owner_of("appPrice") is DocumentKind.MINI_SHOP
-    assert owner_of("options") is DocumentKind.OPTION
-    assert change_kind("soldOut") is ChangeKind.SOLD_OUT
-    assert {change_kind(name) for name in owned} >= {ChangeKind.PRICE, ChangeKind.STOCK, ChangeKind.SHIPPING}
+    assert MEANING.owner_of("sellingPrice") is DocumentKind.DETAIL
+    assert MEANING.owner_of("appPrice") is DocumentKind.MINI_SHOP
+    assert MEANING.owner_of("options") is DocumentKind.OPTION
+    assert MEANING.change_kind("soldOut") is ChangeKind.SOLD_OUT
+    assert {MEANING.change_kind(name) for name in owned} >= {ChangeKind.PRICE, ChangeKind.STOCK, ChangeKind.SHIPPING}
     with pytest.raises(Unknown):
-        owner_of("price")
+        MEANING.owner_of("price")
 
 
 def test_what_stands_in_stands_in_for_a_field_of_another_document() -> None:
@@ -288,27 +279,27 @@ def test_what_stands_in_stands_in_for_a_field_of_another_document() -> None:
 
 
 def test_lesson_37_every_business_field_reaches_the_product_and_the_event() -> None:
-    data = product_data({field.name: field.name for field in FIELDS if not field.stands_for}, 7, "ACTIVE")
+    data = MEANING.product_data({field.name: field.name for field in FIELDS if not field.stands_for}, 7, "ACTIVE")
     assert tuple(data)[: len(DATA_ORDER)] == DATA_ORDER
     said = {value for value in data.values() if isinstance(value, str)} | {"brandCode", "brandName", "brandNameKr"}
     assert said >= {field.name for field in FIELDS if not field.stands_for}
     assert data["brand"] == {"code": "brandCode", "name": "brandName", "nameKr": "brandNameKr"}
     assert data["price"] == data["sellingPrice"] == "sellingPrice"
     assert data["url"] == "https://m.web.mustit.co.kr/v2/m/product/product_detail/7"
-    assert product_data({}, 7, "ACTIVE", "https://x/{itemNo}")["url"] == "https://x/7"
+    assert MEANING.product_data({}, 7, "ACTIVE", "https://x/{itemNo}")["url"] == "https://x/7"
 
 
 def test_a_list_entry_stands_in_until_the_detail_is_known() -> None:
-    fields, missing, unknown = read_fields(DocumentKind.MINI_SHOP, ENTRY)
+    fields, missing, unknown = MEANING.read(DocumentKind.MINI_SHOP, ENTRY)
     document = Document(DocumentKind.MINI_SHOP, 7, None, fields, "")
     assert (missing, unknown) == ((), ())
-    assert owned_fields(document) == {
+    assert MEANING.owned(document, {}) == {
         "appPrice": 890,
         "appDiscountRate": 26,
         "originalPrice": 1300,
         "tags": ("free",),
     }
-    assert stand_ins(document) == {
+    assert MEANING.stand_ins(document) == {
         "name": "coat",
         "brandName": "NORD",
         "images": ("https://x/a.jpg",),
@@ -316,12 +307,12 @@ def test_a_list_entry_stands_in_until_the_detail_is_known() -> None:
         "normalPrice": 1200,
         "discountRate": 25,
     }
-    assert stand_ins(Document(DocumentKind.DETAIL, 7, None, {"name": "coat"}, "")) == {}
+    assert MEANING.stand_ins(Document(DocumentKind.DETAIL, 7, None, {"name": "coat"}, "")) == {}
 
 
 def test_an_entry_of_a_search_does_not_speak_of_what_searches_never_have() -> None:
     entry = without({**ENTRY, "brandCode": 3, "shippingType": "DOMESTIC"}, "appPrice", "appDiscountRate", "normalPrice")
-    fields, missing, _ = read_fields(DocumentKind.MINI_SHOP, entry)
+    fields, missing, _ = MEANING.read(DocumentKind.MINI_SHOP, entry)
     assert fields.keys().isdisjoint({"appPrice", "appDiscountRate", "normalPrice"})
     assert missing == ()
 
@@ -335,41 +326,41 @@ def test_a_required_field_that_is_missing_refuses_the_document(name: str, instea
     if instead == "absent":
         content["ProductInfoModule"] = without(INFO, name)
     with pytest.raises(Unreadable, match="missing"):
-        read_fields(DocumentKind.DETAIL, content)
+        MEANING.read(DocumentKind.DETAIL, content)
 
 
 @pytest.mark.parametrize("module", ["ProductInfoModule", "ProductBannersModule", "ShippingModule"])
 def test_a_page_without_one_of_its_modules_is_refused_not_applied_as_emptiness(module: str) -> None:
     with pytest.raises(Unreadable, match="missing"):
-        read_fields(DocumentKind.DETAIL, without(detail(), module))
+        MEANING.read(DocumentKind.DETAIL, without(detail(), module))
 
 
 def test_a_document_without_most_of_its_fields_says_so() -> None:
     with pytest.raises(Unreadable, match="most of its fields"):
-        read_fields(DocumentKind.DETAIL, {})
+        MEANING.read(DocumentKind.DETAIL, {})
 
 
 def test_an_optional_field_that_is_missing_is_null_and_counted_as_drift() -> None:
-    fields, missing, _ = read_fields(DocumentKind.DETAIL, detail(brandNameKr=None, brandName=""))
+    fields, missing, _ = MEANING.read(DocumentKind.DETAIL, detail(brandNameKr=None, brandName=""))
     assert fields["brandNameKr"] is fields["brandName"] is None
     assert missing == ("brandName", "brandNameKr")
 
 
 def test_a_module_that_is_not_on_every_page_is_no_drift_but_its_empty_fields_are() -> None:
-    fields, missing, _ = read_fields(DocumentKind.DETAIL, detail())
+    fields, missing, _ = MEANING.read(DocumentKind.DETAIL, detail())
     assert (fields["description"], fields["descriptionImages"], missing) == (None, (), ())
-    _, missing, _ = read_fields(DocumentKind.DETAIL, {**detail(), "ProductDetailInfoModule": {"originCountry": "IT"}})
+    _, missing, _ = MEANING.read(DocumentKind.DETAIL, {**detail(), "ProductDetailInfoModule": {"originCountry": "IT"}})
     assert missing == ("itemStatus", "description", "descriptionImages")
 
 
 def test_undeclared_names_are_named_few_short_and_printable() -> None:
     strange = {f"new{n}": 1 for n in range(100)} | {"x" * 10_000: 1, "a\nb\u202e": 1}
-    _, _, unknown = read_fields(DocumentKind.MINI_SHOP, {**ENTRY, **strange})
+    _, _, unknown = MEANING.read(DocumentKind.MINI_SHOP, {**ENTRY, **strange})
     assert len(unknown) == UNKNOWN_MAX
     assert all(len(name) <= 80 and name.isprintable() for name in unknown)
-    _, _, unknown = read_fields(DocumentKind.DETAIL, detail(novelty=1))
+    _, _, unknown = MEANING.read(DocumentKind.DETAIL, detail(novelty=1))
     assert unknown == ("ProductInfoModule.novelty",)
-    _, _, unknown = read_fields(DocumentKind.OPTION, {"options": [option(1), option(2, novelty=1)]})
+    _, _, unknown = MEANING.read(DocumentKind.OPTION, {"options": [option(1), option(2, novelty=1)]})
     assert unknown == ("options.novelty",)
 
 
@@ -394,9 +385,9 @@ def test_whatever_a_field_holds_it_is_read_into_a_value_or_unreadable(
 
 @given(st.sampled_from(sorted(INFO)), JSON)
 def test_one_strange_value_never_becomes_a_change_of_another_field(name: str, written: object) -> None:
-    usual, _, _ = read_fields(DocumentKind.DETAIL, detail())
+    usual, _, _ = MEANING.read(DocumentKind.DETAIL, detail())
     try:
-        fields, _, _ = read_fields(DocumentKind.DETAIL, detail(**{name: written}))
+        fields, _, _ = MEANING.read(DocumentKind.DETAIL, detail(**{name: written}))
     except Unreadable:
         return
     assert sum(fields[field] != usual[field] for field in usual) <= 1

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+from sellerwatch.domain.meaning import MEANING
 from sellerwatch.entry.cli.listed import LISTED
+from sellerwatch.entry.console.fields import fields_page
 
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "src" / "sellerwatch"
@@ -29,3 +31,7 @@ def test_every_alert_stands_in_the_runbook_and_ends() -> None:
 def test_every_command_of_the_readme_exists() -> None:
     commands = set(re.findall(r"^sellerwatch ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert commands <= {listed.name for listed in LISTED}
+
+
+def test_the_page_of_fields_is_what_the_table_says() -> None:
+    assert (ROOT / "docs" / "fields.md").read_text(encoding="utf-8") == fields_page(MEANING)

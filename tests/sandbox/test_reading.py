@@ -5,7 +5,7 @@ import pytest
 from sandbox.visits import Visitor, a_sandbox, detail_path, list_path, option_path
 from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.domain.documents import DocumentKind
-from sellerwatch.domain.meaning import owned_fields, product_data
+from sellerwatch.domain.meaning import MEANING
 from sellerwatch.sandbox.truth import agrees, disagreements
 
 
@@ -24,8 +24,8 @@ def documents(visitor, item_no):
 def data_of(read, item_no):
     fields = {}
     for document in read:
-        fields |= owned_fields(document)
-    return product_data(fields, item_no, "ACTIVE")
+        fields |= MEANING.owned(document, fields)
+    return MEANING.product_data(fields, item_no, "ACTIVE")
 
 
 @pytest.mark.parametrize("noise", [False, True])

@@ -19,7 +19,7 @@ from typing import Any
 from sellerwatch.domain.changes import Change, FieldChange, Proof, difference
 from sellerwatch.domain.documents import ChangeKind, Document, DocumentKind
 from sellerwatch.domain.ids import derived
-from sellerwatch.domain.meaning import change_kind, owned_fields, owner_of, product_data, stand_ins
+from sellerwatch.domain.meaning import MEANING, Meaning
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent
 
 ABSENCES_MAX = 2
@@ -83,18 +83,24 @@ class Product:
     def is_complete(self) -> bool:
         return len(self.seen) == len(DocumentKind)
 
-    def apply(self, observation: Iterable[Fetched], at: datetime, execution_id: str | None = None) -> Change | None:
+    def apply(
+        self,
+        observation: Iterable[Fetched],
+        at: datetime,
+        execution_id: str | None = None,
+        meaning: Meaning = MEANING,
+    ) -> Change | None:
         """What the documents of one observation change together: one version and one change, or none."""
         before = self._state()
         was_complete = self.is_complete
         for fetched in observation:
-            self._take(fetched)
+            self._take(fetched, meaning)
         self.updated_at = at
         if not self.is_complete:
             return None
         if not was_complete:
             return self._change((ChangeKind.CREATED,), (), at, execution_id, self._proofs(tuple(DocumentKind)))
-        return self._change_since(before, at, execution_id, is_read=True)
+        return self._change_since(before, at, execution_id, meaning, is_read=True)
 
     def miss(self, at: datetime, execution_id: str | None = None) -> Change | None:
         """Absent from a complete list, or its page is gone, in one more execution."""
@@ -117,11 +123,11 @@ class Product:
         self.status = ProductStatus.ACTIVE
         return self._change_since(before, at, execution_id) if self.is_complete else None
 
-    def data(self) -> dict[str, Any]:
+    def data(self, meaning: Meaning = MEANING) -> dict[str, Any]:
         """`productData` of the outgoing event and of the API."""
-        return product_data(self.fields, self.item_no, self.status.value)
+        return meaning.product_data(self.fields, self.item_no, self.status.value)
 
-    def _take(self, fetched: Fetched) -> None:
+    def _take(self, fetched: Fetched, meaning: Meaning) -> None:
         document, known = fetched.document, self.seen.get(fetched.document.kind)
         if known and not _is_newer(fetched, known):
             return
@@ -135,22 +141,28 @@ class Product:
                 self.seller_id = document.seller_id
         if known and known.digest == document.digest:
             return
-        self.fields.update(owned_fields(document))
+        self.fields.update(meaning.owned(document, self.fields))
         if DocumentKind.DETAIL not in self.seen:
-            self.fields.update(stand_ins(document))
+            self.fields.update(meaning.stand_ins(document))
 
     def _state(self) -> dict[str, Any]:
         return {**self.fields, "sellerId": self.seller_id, "status": self.status.value}
 
     def _change_since(
-        self, before: Mapping[str, Any], at: datetime, execution_id: str | None, *, is_read: bool = False
+        self,
+        before: Mapping[str, Any],
+        at: datetime,
+        execution_id: str | None,
+        meaning: Meaning = MEANING,
+        *,
+        is_read: bool = False,
     ) -> Change | None:
         """`is_read`: documents tell of it, so what changed rests on those that own it."""
         changed = difference(before, self._state())
         if not changed:
             return None
-        kinds = {_kind_of(change): None for change in changed}
-        owners = {_owner_of(change.field) for change in changed} if is_read else ()
+        kinds = {_kind_of(change, meaning): None for change in changed}
+        owners = {_owner_of(change.field, meaning) for change in changed} if is_read else ()
         return self._change(tuple(kinds), changed, at, execution_id, self._proofs(owners))
 
     def _proofs(self, kinds: Collection[DocumentKind]) -> tuple[Proof, ...]:
@@ -181,7 +193,7 @@ class Product:
         )
 
 
-def announce(product: Product, change: Change) -> ProductEvent:
+def announce(product: Product, change: Change, meaning: Meaning = MEANING) -> ProductEvent:
     """The product outbox row of a change: it carries the whole product, so that a newer one may stand in for it."""
     outbox_id = derived(product.product_id, f"outbox/{change.version}")
     event_type = _event_type(change)
@@ -195,7 +207,7 @@ def announce(product: Product, change: Change) -> ProductEvent:
             "itemNo": product.item_no,
             "sellerId": product.seller_id,
             "changes": [field_change.shown() for field_change in change.fields],
-            "productData": product.data(),
+            "productData": product.data(meaning),
         },
         created_at=change.changed_at,
         status=OutboxStatus.WAITING,
@@ -227,12 +239,12 @@ def _event_type(change: Change) -> EventType:
     return EventType.DELISTED if ChangeKind.DELISTED in change.kinds else EventType.UPDATED
 
 
-def _owner_of(name: str) -> DocumentKind:
+def _owner_of(name: str, meaning: Meaning) -> DocumentKind:
     """Whose seller and status a document tells, the detail does."""
-    return DocumentKind.DETAIL if name in {"sellerId", "status"} else owner_of(name)
+    return DocumentKind.DETAIL if name in {"sellerId", "status"} else meaning.owner_of(name)
 
 
-def _kind_of(change: FieldChange) -> ChangeKind:
+def _kind_of(change: FieldChange, meaning: Meaning) -> ChangeKind:
     if change.field == "status":
         return ChangeKind.DELISTED if change.new == ProductStatus.DELISTED else ChangeKind.RELISTED
-    return ChangeKind.SELLER if change.field == "sellerId" else change_kind(change.field)
+    return ChangeKind.SELLER if change.field == "sellerId" else meaning.change_kind(change.field)

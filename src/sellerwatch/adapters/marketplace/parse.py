@@ -1,7 +1,7 @@
 """Parse: the marketplace's answers, taken apart.
 
 A list's page is cut into its entries byte by byte, an item's page is checked before it is kept, and a kept document is
-read field by field as domain/meaning.py declares. Nothing here remembers, waits or asks.
+read field by field as domain/fields.py declares. Nothing here remembers, waits or asks.
 
 Whatever the bytes are, the result is what they say or Unreadable: HTML, half a body, numbers of a million digits, two
 hundred thousand brackets, names that come twice. One bad entry of a page is handed back beside the good ones, and
@@ -20,7 +20,7 @@ from sellerwatch.domain import forms
 from sellerwatch.domain.addresses import FACADE, SEARCH_PATH
 from sellerwatch.domain.documents import Document, DocumentKind, content_hash
 from sellerwatch.domain.errors import Invalid, Unreadable
-from sellerwatch.domain.meaning import KEYS, read_fields
+from sellerwatch.domain.meaning import MEANING, Meaning
 from sellerwatch.ports.marketplace import BadEntry, Entry, Listing
 
 SEARCH_ITEM = "SearchItemV2"
@@ -32,6 +32,13 @@ T = TypeVar("T")
 
 class Parse:
     """The port Reader, kept."""
+
+    def __init__(self, meaning: Meaning = MEANING) -> None:
+        self._meaning = meaning
+        modules = meaning.keys[DocumentKind.DETAIL].items()
+        self._detail_names = {module: _quoted(names) for module, names in modules}
+        self._detail_names[INFO] += _quoted({"itemNo", "sellerId"})
+        self._entry_names = _quoted({"itemNo", *meaning.keys[DocumentKind.MINI_SHOP][""]})
 
     def listing(self, kind: str, body: bytes) -> Listing:
         """The entries of a MINI_SHOP or SEARCH page."""
@@ -59,16 +66,16 @@ class Parse:
         seller_id: str | None = None
         content: Mapping[str, object]
         if kind is DocumentKind.DETAIL:
-            content = modules = _detail(raw)
+            content = modules = _detail(raw, self._detail_names)
             info = modules.get(INFO, {})
             _refuse_another(kind, item_no, info.get("itemNo"))
             seller_id = _seller_id(info.get("sellerId"))
         elif kind is DocumentKind.MINI_SHOP:
-            content = _object(kind.value, raw, _ENTRY_NAMES)
+            content = _object(kind.value, raw, self._entry_names)
             _refuse_another(kind, item_no, content.get("itemNo"))
         else:
             content = {"options": _array(raw)}
-        fields, missing, unknown = read_fields(kind, content)
+        fields, missing, unknown = self._meaning.read(kind, content)
         digest = content_hash(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS))
         return Document(kind, item_no, seller_id, fields, digest, missing, unknown)
 
@@ -122,9 +129,6 @@ def _quoted(names: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(f'"{name}"'.encode() for name in sorted(names))
 
 
-_DETAIL_NAMES = {module: _quoted(names) for module, names in KEYS[DocumentKind.DETAIL].items()}
-_DETAIL_NAMES[INFO] += _quoted({"itemNo", "sellerId"})
-_ENTRY_NAMES = _quoted({"itemNo", *KEYS[DocumentKind.MINI_SHOP][""]})
 _OPTION_NAMES = _quoted(forms.OPTION_KEYS)
 
 
@@ -176,12 +180,12 @@ def _next_path(url: str | None) -> str | None:
     return url
 
 
-def _detail(raw: bytes) -> dict[str, dict[str, Any]]:
+def _detail(raw: bytes, names_of: Mapping[str, tuple[bytes, ...]]) -> dict[str, dict[str, Any]]:
     """The data of the modules that hold business, by type."""
     modules = _decode(_MODULES, raw, "DETAIL").moduleList
     content: dict[str, dict[str, Any]] = {}
     for module in modules:
-        names = _DETAIL_NAMES.get(module.type)
+        names = names_of.get(module.type)
         if names is None:
             continue
         if module.type in content:

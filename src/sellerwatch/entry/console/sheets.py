@@ -8,7 +8,7 @@ import csv
 from collections.abc import Iterator
 from typing import IO, Any
 
-from sellerwatch.domain.meaning import product_data
+from sellerwatch.domain.meaning import MEANING
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.entry.console.shapes import product, time
 from sellerwatch.entry.console.tables import json_text
@@ -74,4 +74,4 @@ def _flat(shape: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _data_titles() -> list[str]:
-    return [title for title, _ in _flat(product_data({}, 0, ProductStatus.ACTIVE.value))]
+    return [title for title, _ in _flat(MEANING.product_data({}, 0, ProductStatus.ACTIVE.value))]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from sellerwatch.domain.changes import FieldChange
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.executions import ExecutionStatus
-from sellerwatch.domain.meaning import product_data
+from sellerwatch.domain.meaning import MEANING
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import CrawlSource, SellerStatus
@@ -144,7 +144,7 @@ class ProductRow:
 
     def data(self) -> dict[str, Any]:
         """`productData` of the API and of the outgoing event."""
-        return product_data(self.fields, self.item_no, self.status.value)
+        return MEANING.product_data(self.fields, self.item_no, self.status.value)
 
 
 @dataclass(frozen=True, slots=True)

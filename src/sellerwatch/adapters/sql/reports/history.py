@@ -142,7 +142,7 @@ def _deliveries(connection: Connection, versions: Sequence[RowMapping]) -> Mappi
     if not versions:
         return {}
     rows = select(_O.outbox_id, _O.version, _O.status, _O.sent_at, _O.error_message).where(
-        _O.product_id == versions[0]["product_id"], _O.version >= versions[0]["version"]
+        _O.product_id == versions[0]["product_id"], _O.version >= versions[0]["version"], _O.quarantine_id.is_(None)
     )
     return {row["version"]: row for row in connection.execute(rows).mappings()}
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, select
 
 from sellerwatch.adapters.sql.session import loads
-from sellerwatch.adapters.sql.stores.products import COLUMN_OF
+from sellerwatch.adapters.sql.stores.products import COLUMN_OF, further
 from sellerwatch.adapters.sql.tables import (
     circuit_breaker_state,
     crawler_tasks,
@@ -82,6 +82,7 @@ PRODUCT = select(
     _P.last_seen_at,
     _P.last_changed_at,
     *(_P[column].label(f"field_{column}") for column in COLUMN_OF.values()),
+    _P.further.label("field_further"),
 )
 CHANGE = select(_C.id.label("number"), _C.item_no, _C.seller_id, _C.version, _C.changed_at, _C.kinds, _C.fields)
 IDENTITY = (
@@ -171,7 +172,9 @@ def product_row(row: RowMapping) -> ProductRow:
         for name, column in COLUMN_OF.items()
         if (value := row[f"field_{column}"]) is not None
     }
-    return ProductRow(**{**known, "status": ProductStatus(row["status"]), "fields": fields})
+    return ProductRow(
+        **{**known, "status": ProductStatus(row["status"]), "fields": fields | further(row["field_further"])}
+    )
 
 
 def change_row(row: RowMapping) -> ChangeRow:

@@ -2,10 +2,11 @@
 
 Promises what the port says; a product that is saved and read again is equal to the last comma. Which column holds
 which field stands in `COLUMN_OF` alone; what a field is in the database (a number, a flag, a text, JSON) follows from
-its column. A field that is not known and one that says nothing are both NULL, and are both absent when they return.
+its column; a field without one stands among `further`. A field that is not known and one that says nothing are both
+NULL, and are both absent when they return.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -74,7 +75,8 @@ _TEXTS = _fields(lambda kind: isinstance(kind, String) and kind is not JSON)
 _JSONS = _fields(lambda kind: kind is JSON)
 _FIELDS = (*_FLAGS, *_NUMBERS, *_TEXTS, *_JSONS)
 _LENGTHS = tuple((field, getattr(_P[COLUMN_OF[field]].type, "length", None)) for field in _TEXTS)
-_COLUMNS = (*_ABOUT, "is_complete", *(COLUMN_OF[field] for field in _FIELDS))
+_KNOWN = frozenset(_FIELDS)
+_COLUMNS = (*_ABOUT, "is_complete", *(COLUMN_OF[field] for field in _FIELDS), "further")
 
 
 def _save(dialect: str) -> Insert:
@@ -94,7 +96,7 @@ def _touch(kind: DocumentKind) -> Prepared:
 
 
 _head = select(*(_P[name] for name in _HEAD))
-_whole = select(*(_P[name] for name in (*_ABOUT, *(COLUMN_OF[field] for field in _FIELDS))))
+_whole = select(*(_P[name] for name in (*_ABOUT, *(COLUMN_OF[field] for field in _FIELDS), "further")))
 
 _HEADS = PreparedIn(lambda items: _head.where(_P.item_no.in_(items)))
 _TOUCH = {kind: _touch(kind) for kind in DocumentKind}
@@ -158,6 +160,7 @@ class Products:
             row += map(value_of, _NUMBERS)
             row += [text and text[:most] for text, most in ((value_of(name), most) for name, most in _LENGTHS)]
             row += [None if value is None else dumps(value) for value in map(value_of, _JSONS)]
+            row.append(_further(product.fields))
             rows.append(tuple(row))
         self._session.many(_SAVE, rows)
 
@@ -188,7 +191,7 @@ class Products:
             status=_STATUSES[row[3]],
             version=version,
             absences=row[4],
-            fields=_said(row[20:]),
+            fields=_said(row[20:-1]) | further(row[-1]),
             seen=self._seen(row),
         )
 
@@ -203,6 +206,18 @@ def _said(values: Sequence[Any]) -> dict[str, Any]:
         if name in fields:
             fields[name] = _thawed(fields[name])
     return fields
+
+
+def further(text: str | None) -> dict[str, Any]:
+    """The fields that have no column of their own."""
+    return {} if text is None else {name: frozen(value) for name, value in loads(text).items()}
+
+
+def _further(fields: Mapping[str, Any]) -> str | None:
+    if _KNOWN.issuperset(fields):
+        return None
+    rest = {name: fields[name] for name in fields.keys() - _KNOWN if fields[name] is not None}
+    return dumps(rest) if rest else None
 
 
 def _thawed(text: str) -> Value:

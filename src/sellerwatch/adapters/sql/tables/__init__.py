@@ -38,6 +38,7 @@ from sellerwatch.adapters.sql.tables.sellers import (
     sellers,
 )
 from sellerwatch.adapters.sql.tables.tasks import crawl_executions, crawler_task_outbox, crawler_tasks, listings
+from sellerwatch.adapters.sql.tables.trust import drift_baselines, drift_tallies, quarantines, suppressed_changes
 
 __all__ = [
     "Moment",
@@ -50,6 +51,8 @@ __all__ = [
     "crawling_metrics_daily",
     "crawling_schedule_executions",
     "crawling_schedules",
+    "drift_baselines",
+    "drift_tallies",
     "field_drift",
     "listings",
     "locks",
@@ -67,11 +70,13 @@ __all__ = [
     "product_outbox",
     "product_raw_data",
     "products",
+    "quarantines",
     "queue_messages",
     "rate_limit_bucket",
     "robots",
     "scheduler_outbox",
     "sellers",
+    "suppressed_changes",
     "sweeps",
     "token_refresh_schedule",
     "token_usage_log",

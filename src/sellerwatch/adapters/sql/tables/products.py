@@ -70,6 +70,8 @@ products = table(
     optional("list_price", BIG),
     # What the options document owns.
     optional("options", JSON),
+    # Fields that are declared and have no column of their own (yet), by name.
+    optional("further", JSON),
     required("first_seen_at", MOMENT),
     required("last_seen_at", MOMENT),
     optional("last_changed_at", MOMENT),
@@ -148,6 +150,8 @@ product_outbox = table(
     optional("sent_at", MOMENT),
     # When the answer that told of the change was received: from here its delay counts.
     optional("seen_at", MOMENT),
+    # HELD rows of a quarantine only foretell: they block nothing and are never sent themselves.
+    optional("quarantine_id", UID),
     unique("idx_outbox_id", "outbox_id"),
     Index("idx_status_created_at", "status", "created_at"),
     Index("idx_product_id_version", "product_id", "version"),

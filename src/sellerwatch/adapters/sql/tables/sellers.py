@@ -98,9 +98,15 @@ crawling_schedule_executions = table(
     optional("next_attempt_at", MOMENT),
     optional("claimed_by", OWNER),
     optional("claimed_until", MOMENT),
-    # What the list said it holds, and how far the list is known: OPEN, COMPLETE, INCOMPLETE, SETTLED.
+    # What the list said it holds, and how far the list is known: OPEN, COMPLETE, INCOMPLETE, UNCONFIRMED, SETTLED.
     optional("expected_items", COUNT),
     required("list_state", STATUS, "OPEN"),
+    # What led to no document: the same bytes again, by kind. And the pages that the list itself says are full.
+    required("same_lists", COUNT, 0),
+    required("same_details", COUNT, 0),
+    required("same_options", COUNT, 0),
+    required("full_pages", COUNT, 0),
+    required("full_page_entries", COUNT, 0),
     unique("idx_execution_id", "execution_id"),
     Index("idx_schedule_id_started_at", "schedule_id", "started_at"),
     Index("idx_seller_id_started_at", "seller_id", "started_at"),
