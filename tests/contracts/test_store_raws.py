@@ -13,7 +13,7 @@ from sellerwatch.adapters.sql.session import Session
 from sellerwatch.adapters.sql.stores.raws import Raws
 from sellerwatch.domain.documents import DocumentKind, content_hash
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id
-from sellerwatch.ports.store import Store
+from sellerwatch.ports.store import RawSign, Store
 
 MINI_SHOP, DETAIL, OPTION = DocumentKind.MINI_SHOP, DocumentKind.DETAIL, DocumentKind.OPTION
 PENDING, PROCESSED, FAILED = RawStatus.PENDING, RawStatus.PROCESSED, RawStatus.FAILED
@@ -183,16 +183,22 @@ async def test_failed_raws_with_retries_left_are_found_when_they_are_due(store: 
     assert len(await store.transact(lambda unit: unit.raws.lock_failed(at(1), 3, 1))) == 1
 
 
-async def test_all_raws_since_a_moment_are_found_page_by_page_whatever_their_state(store: Store) -> None:
-    old = a_raw(1, crawled_at=at(-1))
-    raws = [a_raw(item, status=status) for item, status in enumerate(RawStatus, 2)]
-    await put(store, old, *raws)
-    after, found = 0, []
-    for _ in range(4):
-        page, after = await store.transact(lambda unit, after=after: unit.raws.lock_since(NOON, after, 2))  # type: ignore[misc]
-        found += page
-    assert found == raws
-    assert await store.transact(lambda unit: unit.raws.lock_since(NOON, after, 2)) == ([], after)
+async def test_items_of_which_anything_was_crawled_since_are_found_page_by_page(store: Store) -> None:
+    await put(store, a_raw(1, crawled_at=at(-1)), a_raw(3), a_raw(3, OPTION, b"[]"), a_raw(2, status=FAILED), a_raw(4))
+    found = await store.read(lambda unit: unit.raws.items_since(NOON, 0, 2))
+    found += await store.read(lambda unit: unit.raws.items_since(NOON, found[-1], 2))
+    assert found == [2, 3, 4]
+    assert await store.read(lambda unit: unit.raws.items_since(NOON, 4, 2)) == []
+    assert await store.read(lambda unit: unit.raws.count_items_since(NOON)) == 3
+    assert await store.read(lambda unit: unit.raws.count_items_since(NOON, 3)) == 1
+
+
+async def test_raws_of_items_since_a_moment_are_told_by_their_signs(store: Store) -> None:
+    old, new, other = a_raw(1, crawled_at=at(-1)), a_raw(1, OPTION, b"[]", status=FAILED), a_raw(2)
+    await put(store, old, new, other, a_raw(3))
+    found = await store.read(lambda unit: unit.raws.signs_since([1, 2, 9], NOON))
+    signs = [RawSign(raw.raw_id, raw.item_no, raw.kind, raw.crawled_at) for raw in (new, other)]
+    assert sorted(found, key=lambda sign: sign.item_no) == signs
 
 
 async def test_where_several_claim_at_once_an_observation_goes_to_who_gets_its_first_row(

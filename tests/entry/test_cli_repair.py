@@ -6,6 +6,7 @@ import pytest
 
 from builders import NOON, a_seller, a_task, at
 from desk import Desk, a_product, a_raw, an_event, hash_of
+from pages.products import a_detail
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.tables import queue_messages
@@ -86,12 +87,34 @@ def test_products_are_told_once_more(desk: Desk) -> None:
 
 
 def test_raws_are_processed_once_more(desk: Desk) -> None:
-    counted = desk.type("raw", "reprocess", "--since", "2026-03-01", "--dry-run").out
-    assert counted.startswith("2 raws of 2 items would be processed once more")
     assert desk.type("raw", "retry").out == "1 raw will be processed once more\n"
     assert desk.type("raw", "retry", "nonsense").problems == ["error: no raw nonsense"]
-    done = desk.type("raw", "reprocess", "--since", "2026-03-01").out
-    assert done.startswith("1 raw of 1 item will be processed once more; 1 raw passed over")
+
+
+def test_raws_are_read_once_more_and_first_for_trial(desk: Desk) -> None:
+    product = a_product(9, name="as it was")
+    body = a_detail(9, itemName="as it is")
+    raw = a_raw(9, raw_hash=hash_of(DocumentKind.DETAIL), body=body)
+    desk.plant(lambda unit: (unit.products.save([product]), unit.raws.put([raw])))
+    told = desk.type("raw", "reprocess", "--since", "2026-03-01", "--dry-run").out
+    for line in (
+        "1 raw of 3 items read once more; 2 raws passed over: older content, or waiting anyway",
+        "name ",
+        "as it was",
+        "as it is",
+        "not understood",
+        "1 event would be sent. Nothing was changed: it was a trial.",
+    ):
+        assert line in told
+    found = desk.type("raw", "reprocess", "--since", "2026-03-01", "--dry-run", "--json").json
+    assert (found["events"], found["raws"]) == (1, 1)
+    assert found["fields"]["name"] == {
+        "count": 1,
+        "samples": [{"itemNo": 9, "old": "as it was", "new": "as it is"}],
+    }
+    assert found["notUnderstood"]["DETAIL"]["count"] == 2
+    assert desk.type("raw", "reprocess", "--since", "2026-03-01").out.endswith("1 event will be sent.\n")
+    assert desk.type("product", "show", "9", "--json").json["name"] == "as it is"
     assert desk.type("raw", "reprocess").exit_code == 2
 
 

@@ -1,17 +1,16 @@
 """What an operator's repairs promise: each row by its own rules, refused rows named, nothing done twice."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from builders import NOON, a_publication, a_schedule, a_seller, a_task, an_attempt, an_execution, an_id, at
-from desk import a_product, a_raw, an_event, hash_of, new_house
+from desk import a_product, a_raw, an_event, new_house
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.adapters.sql.store import SqlStore
-from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.executions import ExecutionStatus, ListState
 from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, ScheduleNotice, TaskOutboxStatus
@@ -187,42 +186,6 @@ async def test_failed_raws_are_processed_once_more_all_of_them_or_those_named(pl
     assert (await place.repair.retry_raws()).done == 2
     kept = await place.store.read(lambda unit: unit.raws.lock_by_id([raw.raw_id for raw in failed]))
     assert {raw.status for raw in kept} == {RawStatus.PENDING}
-
-
-async def test_of_each_item_and_kind_the_newest_content_is_reprocessed(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repairing, "RAW_BATCH", 2)
-    product = a_product(1)
-    newest = a_raw(1, raw_hash=hash_of(DocumentKind.DETAIL), crawled_at=at(-3600))
-    older = a_raw(1, raw_hash="b" * 32, crawled_at=at(-7200))
-    stranger = a_raw(2, raw_hash="c" * 32, crawled_at=at(-60))
-    pending = a_raw(3, raw_hash="d" * 32, status=RawStatus.PENDING)
-    ancient = a_raw(4, raw_hash="e" * 32, crawled_at=at(-10 * 86400))
-
-    def plant(unit: Unit) -> None:
-        unit.products.save([product])
-        unit.raws.put([newest, older, stranger, pending, ancient])
-
-    await place.store.transact(plant)
-    since = NOON - timedelta(days=1)
-    counted = await place.repair.reprocess(since, dry_run=True)
-    assert (counted.raws, counted.items, counted.passed_over) == (2, 2, 2)
-    assert await place.repair.reprocess(since) == counted
-    kept = {
-        raw.raw_id: raw
-        for raw in await place.store.read(
-            lambda unit: unit.raws.lock_by_id([one.raw_id for one in (newest, older, stranger, ancient)])
-        )
-    }
-    assert [kept[raw.raw_id].status.value for raw in (newest, older, stranger, ancient)] == [
-        "PENDING",
-        "PROCESSED",
-        "PENDING",
-        "PROCESSED",
-    ]
-    # Seen again at noon with the same bytes: it must not be taken for older than what the product rests on.
-    assert kept[newest.raw_id].crawled_at == NOON
 
 
 async def test_all_dead_letters_go_back_once_even_if_they_die_again(place: Place) -> None:

@@ -8,13 +8,12 @@ neither its siblings nor its neighbours with it. Nothing is called outside: the 
 crash in its middle leaves everything as it was.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sellerwatch.domain.changes import Change
-from sellerwatch.domain.documents import Document, DocumentKind
-from sellerwatch.domain.errors import Trouble
+from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.outbox import ProductEvent, backoff
 from sellerwatch.domain.products import Fetched, Product, announce
 from sellerwatch.domain.raws import Raw, RawStatus
@@ -22,6 +21,7 @@ from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.steps.reading import NotUnderstood, is_foreign, read, sources_of
 
 _ORDER = {DocumentKind.MINI_SHOP: 0, DocumentKind.DETAIL: 1, DocumentKind.OPTION: 2}
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 60.0, 3600.0
@@ -71,9 +71,8 @@ class Absorb:
         raws = unit.raws.lock_ripe(at, self.batch)
         if not raws:
             return Absorbed(0, 0, ())
-        sellers = {raw.seller_id for raw in raws}
-        sources = {s.seller_id: s.crawl_source for s in map(unit.sellers.get, sorted(sellers)) if s}
-        batch = _Batch(unit.products.lock({raw.item_no for raw in raws if raw.item_no}), sources, at, chance)
+        products = unit.products.lock({raw.item_no for raw in raws if raw.item_no})
+        batch = _Batch(products, sources_of(unit, raws), at, chance)
         for observation in _observations(raws):
             self._observe(batch, observation)
         unit.products.save(list(batch.touched.values()))
@@ -87,22 +86,21 @@ class Absorb:
     def _observe(self, batch: _Batch, raws: Sequence[Raw]) -> None:
         readable: list[tuple[Raw, Fetched]] = []
         for raw in raws:
-            try:
-                document = self.reader.document(raw.kind, raw.item_no, raw.body)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is this raw's and must stop no other
-                why = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
+            fetched = read(self.reader, raw)
+            if isinstance(fetched, NotUnderstood):
                 pause = backoff(raw.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, batch.chance)
-                raw.failed(why, batch.at + pause)
-                batch.drift.append((raw.kind, getattr(error, "where", raw.kind.value), "unreadable", why[:_SAMPLE]))
+                raw.failed(fetched.why, batch.at + pause)
+                batch.drift.append((raw.kind, fetched.where, "unreadable", fetched.why[:_SAMPLE]))
                 continue
+            document = fetched.document
             batch.drift += [(raw.kind, name, "missing", str(raw.item_no)) for name in document.missing]
             batch.drift += [(raw.kind, name, "unknown", str(raw.item_no)) for name in document.unknown]
-            readable.append((raw, Fetched(_spelled(document, raw.seller_id), raw.raw_hash, raw.crawled_at)))
+            readable.append((raw, fetched))
         if not readable:
             return
         item_no, seller_id = raws[0].item_no, raws[0].seller_id
         product = batch.products.get(item_no)
-        if product is None and self._is_foreign(batch, seller_id, readable):
+        if product is None and is_foreign(batch.sources, seller_id, (fetched for _, fetched in readable)):
             for raw, _ in readable:
                 raw.processed(None, batch.at, "another seller's item in the search: skipped")
             return
@@ -114,20 +112,6 @@ class Absorb:
         if change:
             batch.changes.append(change)
             batch.events.append(announce(product, change))
-
-    def _is_foreign(self, batch: _Batch, seller_id: str, readable: Iterable[tuple[Raw, Fetched]]) -> bool:
-        """A keyword search also shows other sellers' items; whose an item is, its detail says."""
-        if batch.sources.get(seller_id) is not CrawlSource.SEARCH:
-            return False
-        owners = [f.document.seller_id for _, f in readable if f.document.seller_id]
-        return any(owner.casefold() != seller_id.casefold() for owner in owners)
-
-
-def _spelled(document: Document, seller_id: str) -> Document:
-    """Sellers are told apart without regard to case; ours is spelled as it was registered."""
-    if document.seller_id and document.seller_id.casefold() == seller_id.casefold():
-        return replace(document, seller_id=seller_id)
-    return document
 
 
 def _observations(raws: Sequence[Raw]) -> list[list[Raw]]:

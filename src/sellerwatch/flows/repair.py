@@ -4,7 +4,7 @@ Every verb is a row's own verb, written a batch at a time, one commit each: inte
 it again does the rest. A row that the rules refuse is named with the reason and stands in nobody's way.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,10 +16,10 @@ from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.executions import Execution
 from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, superseded_by
 from sellerwatch.domain.products import Product, ProductStatus, announce
-from sellerwatch.domain.raws import Raw, RawStatus
+from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.tasks import NO_ITEM
 from sellerwatch.ports.queue import DeadLetter, Queue
-from sellerwatch.ports.store import Head, Store, Unit
+from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
 
 T = TypeVar("T")
@@ -40,14 +40,6 @@ class Repaired:
     superseded: int = 0
     """FAILED rows whose product was sent in a newer version since: nothing is left to send."""
     refused: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Reprocessed:
-    raws: int = 0
-    items: int = 0
-    passed_over: int = 0
-    """Older content that something newer has taken the place of, or what waits to be processed anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +92,6 @@ class Repair:
         while done := await self.store.transact(partial(_retry_failed_raws, at=at)):
             repaired.done += done
         return self._rung(repaired, "absorb")
-
-    async def reprocess(self, since: datetime, *, dry_run: bool = False) -> Reprocessed:
-        """The raws crawled since are processed once more, as after mending a parser: of each item and kind the newest
-        content only. With `dry_run` they are counted."""
-        result, items, number = Reprocessed(), set[int](), 0
-        run = self.store.read if dry_run else self.store.transact
-        while True:
-            at = self.clock.now()
-            work = partial(_reprocess, since=since, after=number, at=at, dry_run=dry_run)
-            chosen, passed_over, number = await run(work)
-            items |= set(chosen)
-            result.raws += len(chosen)
-            result.passed_over += passed_over
-            if not chosen and not passed_over:
-                break
-        result.items = len(items)
-        if result.raws and not dry_run:
-            self.bell.ring("absorb")
-        return result
 
     async def dead_letters(self, count: int = BATCH) -> list[DeadLetter]:
         return await self.queue.dead_letters(count)
@@ -254,32 +227,6 @@ def _retry_failed_raws(unit: Unit, at: datetime) -> int:
         raw.again(at)
     unit.raws.save(raws)
     return len(raws)
-
-
-def _reprocess(unit: Unit, since: datetime, after: int, at: datetime, *, dry_run: bool) -> tuple[list[int], int, int]:
-    """The items of what is processed once more, how many raws are not, and the number of the last row."""
-    raws, number = unit.raws.lock_since(since, after, RAW_BATCH)
-    heads = unit.products.heads({raw.item_no for raw in raws if raw.item_no})
-    chosen = [raw for raw in raws if raw.status is not RawStatus.PENDING and _is_newest(raw, heads)]
-    if not dry_run:
-        for raw in chosen:
-            raw.again(at)
-            raw.crawled_at = _last_said_at(raw, heads)
-        # `put`, not `save`: it also moves the moment at which this content was last seen.
-        unit.raws.put(chosen)
-    return [raw.item_no for raw in chosen], len(raws) - len(chosen), number
-
-
-def _is_newest(raw: Raw, heads: Mapping[int, Head]) -> bool:
-    """Whether the product rests on this content, or never came to."""
-    seen = heads[raw.item_no].seen.get(raw.kind) if raw.item_no in heads else None
-    return seen is None or raw.raw_hash == seen.raw_hash or raw.crawled_at > seen.at
-
-
-def _last_said_at(raw: Raw, heads: Mapping[int, Head]) -> datetime:
-    """The same bytes seen again later moved the product's moment, not the raw's: without this it would be too old."""
-    seen = heads[raw.item_no].seen.get(raw.kind) if raw.item_no in heads else None
-    return max(raw.crawled_at, seen.at) if seen else raw.crawled_at
 
 
 def _cancel_some(unit: Unit, execution_id: str, at: datetime, *, is_begun: bool) -> tuple[int, bool]:

@@ -19,6 +19,7 @@ from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
+from sellerwatch.flows.reprocess import Reprocess
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
@@ -72,6 +73,7 @@ class House:
     identities: Identities
     lead: Lead
     repair: Repair
+    reprocess: Reprocess
     outside: Outside | None
     transport: Transport | None
     """None without the marketplace's address."""

@@ -13,7 +13,7 @@ from sellerwatch.domain.errors import Invalid, Refused, Unknown
 from sellerwatch.entry.cli.door import group, moment_of, run
 from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console import shapes
-from sellerwatch.entry.console.tables import draw, json_text, put_json, say, table
+from sellerwatch.entry.console.tables import draw, json_text, put_json, say, short, table
 from sellerwatch.entry.console.text import count, moment, visible
 from sellerwatch.ports.reports import ChangeRow, Difference, ProductRow, VersionRow
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 app = group("Products: what is known of them, and how it came to be so.")
 
 BATCH = 500
-_LONG = 120
 _TIME = "2026-11-18T09:30 (UTC), or 6h, 2d."
 R = TypeVar("R", ProductRow, ChangeRow)
 
@@ -58,7 +57,7 @@ def show(
     if as_json:
         put_json(shape)
     else:
-        draw(table(["", ""], [(name, _short(value)) for name, value in shape.items()]))
+        draw(table(["", ""], [(name, short(value)) for name, value in shape.items()]))
 
 
 @app.command(epilog="Example: sellerwatch product history 118005032 --between 7d 1d")
@@ -154,7 +153,7 @@ def _tell_versions(versions: Sequence[VersionRow], *, as_json: bool) -> None:
     for row in versions:
         change = row.change
         about = f"version {change.version}   {moment(change.changed_at)}   {', '.join(change.kinds)}"
-        rows = [(one.field, f"{_short(one.old)}  →  {_short(one.new)}") for one in change.fields]
+        rows = [(one.field, f"{short(one.old)}  →  {short(one.new)}") for one in change.fields]
         rows += [("proved by", line) for line in _proofs(row)]
         draw(table(["", ""], [*rows, ("delivered", _delivered(row))], title=visible(about)))
 
@@ -186,7 +185,7 @@ def _tell_difference(found: Difference, *, as_json: bool) -> None:
         return
     say(f"from version {found.from_version} to version {found.to_version}")
     if found.fields:
-        rows = [(one.field, _short(one.old), _short(one.new)) for one in found.fields]
+        rows = [(one.field, short(one.old), short(one.new)) for one in found.fields]
         draw(table(["field", "old", "new"], rows))
     else:
         say("no difference")
@@ -215,8 +214,3 @@ def _writer(form: Format, target: IO[str], *, changes: bool) -> Callable[[Any], 
         return (ChangeSheet if changes else ProductSheet)(target).write
     shape: Callable[[Any], shapes.Shape] = shapes.change_of if changes else shapes.product
     return lambda row: target.write(json_text(shape(row)) + "\n")
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else json_text(value)
-    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"

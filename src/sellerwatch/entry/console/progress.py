@@ -1,6 +1,8 @@
-"""Progress of crawls that one waits for: a bar per seller on a terminal, a line now and then elsewhere."""
+"""Progress of what one waits for: crawls, a bar per seller on a terminal, a line now and then elsewhere; other long work,
+a bar on a terminal and nothing elsewhere."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -66,3 +68,18 @@ def crawl_progress() -> Iterator[CrawlProgress]:
     )
     with Progress(*columns, console=console) as bars:
         yield CrawlProgress(bars)
+
+
+@contextmanager
+def steps_done(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr, moved by telling it how much is done of how much."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to load
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as bars:
+        bar = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from sellerwatch.domain.products import shown_at
+from sellerwatch.flows.reprocess import Reprocessed
 from sellerwatch.ports.pool import PoolFigures, Standing
 from sellerwatch.ports.queue import DeadLetter, Depth
 from sellerwatch.ports.reports import (
@@ -132,6 +133,30 @@ def difference(found: Difference) -> Shape:
         "fromVersion": found.from_version,
         "toVersion": found.to_version,
         "fields": [field.shown() for field in found.fields],
+    }
+
+
+def reprocessed(found: Reprocessed) -> Shape:
+    return {
+        "items": found.items,
+        "raws": found.raws,
+        "passedOver": found.passed_over,
+        "events": found.events,
+        "created": found.created,
+        "fields": {
+            name: {
+                "count": tally.count,
+                "samples": [{"itemNo": item_no, "old": old, "new": new} for item_no, old, new in tally.samples],
+            }
+            for name, tally in sorted(found.fields.items())
+        },
+        "notUnderstood": {
+            where: {
+                "count": tally.count,
+                "samples": [{"itemNo": item_no, "why": why} for item_no, why, _ in tally.samples],
+            }
+            for where, tally in sorted(found.not_understood.items())
+        },
     }
 
 

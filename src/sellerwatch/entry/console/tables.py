@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WIDTH_AWAY = 240
+_LONG = 120
 # What JSON may hold and a terminal should not be sent: C1 controls, bidirectional and other formatting characters.
 _UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
@@ -88,6 +89,12 @@ def complain(line: str) -> None:
 
 def put_json(value: object) -> None:
     typer.echo(json_text(value, indent=2))
+
+
+def short(value: object) -> str:
+    """A value as a cell shows it: what is long is cut."""
+    text = value if isinstance(value, str) else json_text(value)
+    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:

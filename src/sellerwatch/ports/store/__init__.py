@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from sellerwatch.ports.leading import Leaderships
 from sellerwatch.ports.robots import RobotsKept
-from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, Touch
+from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, RawSign, Touch
 from sellerwatch.ports.store.claims import Claim
 from sellerwatch.ports.store.crawling import (
     Attempts,
@@ -42,6 +42,7 @@ __all__ = [
     "Notices",
     "Products",
     "Publications",
+    "RawSign",
     "Raws",
     "RobotsKept",
     "SchedulesKept",

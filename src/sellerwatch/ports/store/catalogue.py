@@ -26,6 +26,16 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class RawSign:
+    """Of a raw, what tells whether it is the one to be read."""
+
+    raw_id: str
+    item_no: int
+    kind: DocumentKind
+    crawled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Touch:
     """An answer whose bytes equal the applied document's: the product was seen, nothing more."""
 
@@ -51,8 +61,12 @@ class Raws(Protocol):
 
     def lock_failed(self, at: datetime, retries_max: int, count: int) -> list[Raw]: ...
     def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]: ...
-    def lock_since(self, since: datetime, after_id: int, count: int) -> tuple[list[Raw], int]:
-        """Raws crawled since, whatever their state, by row number; and the last row number."""
+    def items_since(self, since: datetime, after_item: int, count: int) -> list[int]:
+        """The next items behind that one, in the order of their numbers, of which anything was crawled since."""
+
+    def count_items_since(self, since: datetime, after_item: int = 0) -> int: ...
+    def signs_since(self, item_nos: Iterable[int], since: datetime) -> list[RawSign]:
+        """What these items' raws crawled since are known by; no content is read."""
 
 
 class Products(Protocol):

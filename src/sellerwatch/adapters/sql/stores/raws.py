@@ -17,6 +17,7 @@ from sellerwatch.adapters.sql.session import PerDialect, Session, cut, said
 from sellerwatch.adapters.sql.tables import product_raw_data
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.raws import Raw, RawStatus
+from sellerwatch.ports.store import RawSign
 
 _R = product_raw_data.c
 _KINDS = {kind.value: kind for kind in DocumentKind}
@@ -131,13 +132,26 @@ _LOCK_FAILED = [
     for kind in DocumentKind
 ]
 _LOCK_BY_ID = PreparedIn(lambda ids: _whole.where(_R.raw_id.in_(ids)).with_for_update())
-_LOCK_SINCE = Prepared(
-    _whole.add_columns(_R.id)
-    .where(_R.id > bindparam("after"), _R.crawled_at >= bindparam("since"))
-    .order_by(_R.id)
-    .limit(bindparam("count"))
-    .with_for_update(),
+# In the index on item and moment: no row is opened for it.
+_ITEMS_SINCE = Prepared(
+    select(_R.item_no)
+    .where(_R.item_no > bindparam("after"), _R.crawled_at >= bindparam("since"))
+    .distinct()
+    .order_by(_R.item_no)
+    .limit(bindparam("count")),
     ("after", "since", "count"),
+)
+_COUNT_ITEMS_SINCE = Prepared(
+    select(func.count(_R.item_no.distinct())).where(
+        _R.item_no > bindparam("after"), _R.crawled_at >= bindparam("since")
+    ),
+    ("after", "since"),
+)
+_SIGNS_SINCE = PreparedIn(
+    lambda items: select(_R.raw_id, _R.item_no, _R.data_type, _R.crawled_at).where(
+        _R.item_no.in_(items), _R.crawled_at >= bindparam("since")
+    ),
+    ("since",),
 )
 
 
@@ -215,9 +229,16 @@ class Raws:
     def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]:
         return [self._raw(row) for row in self._session.rows_in(_LOCK_BY_ID, raw_ids)]
 
-    def lock_since(self, since: datetime, after_id: int, count: int) -> tuple[list[Raw], int]:
-        rows = self._session.rows(_LOCK_SINCE, (after_id, self._session.to_db(since), count))
-        return [self._raw(row[:-1]) for row in rows], rows[-1][-1] if rows else after_id
+    def items_since(self, since: datetime, after_item: int, count: int) -> list[int]:
+        return [row[0] for row in self._session.rows(_ITEMS_SINCE, (after_item, self._session.to_db(since), count))]
+
+    def count_items_since(self, since: datetime, after_item: int = 0) -> int:
+        row = self._session.first(_COUNT_ITEMS_SINCE, (after_item, self._session.to_db(since)))
+        return row[0] if row else 0
+
+    def signs_since(self, item_nos: Iterable[int], since: datetime) -> list[RawSign]:
+        rows = self._session.rows_in(_SIGNS_SINCE, item_nos, (self._session.to_db(since),))
+        return [RawSign(row[0], row[1], _KINDS[row[2]], self._session.from_db(row[3])) for row in rows]
 
     def _nobodys(self, pairs: Iterable[tuple[str, int]], count: int) -> list[tuple[str, int]]:
         """Those of which we get the first row: whoever holds it may have the rest, and nobody waits for two."""

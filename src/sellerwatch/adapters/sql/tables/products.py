@@ -110,6 +110,8 @@ product_raw_data = table(
     Index("idx_claim", "status", "data_type", "next_attempt_at"),
     # Whether anything of an execution, or of an item in it, waits: the rows are large and are not opened for that.
     Index("idx_execution_id_status", "execution_id", "status", "item_no"),
+    # Of which items anything was crawled since a moment, and what of one item.
+    Index("idx_item_no_crawled_at", "item_no", "crawled_at"),
 )
 
 product_changes = table(
