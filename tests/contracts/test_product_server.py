@@ -13,7 +13,7 @@ from standardwebhooks.webhooks import Webhook
 
 from sellerwatch.adapters.http1.wire import Http1
 from sellerwatch.adapters.product_server import HttpProductServer, secret_bytes, signed
-from sellerwatch.domain.errors import Invalid
+from sellerwatch.domain.errors import Invalid, Refused, Unavailable
 from sellerwatch.ports.outside import Receipt
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
@@ -256,3 +256,38 @@ def test_plain_http_goes_to_this_machine_or_where_it_is_declared():
 def test_no_repr_shows_the_secret():
     server = HttpProductServer("https://products.test/", SECRET, Still(), Http1)
     assert SECRET[6:] not in repr(server)
+
+
+async def test_it_says_what_it_holds_to_a_signed_question(server, receiver):
+    receiver.body = b"1,2\n3,4\n" * 20_000
+    url = receiver.url.replace("/hooks/products?shop=1", "/versions?all=1")
+    assert await server.versions(url, NOW) == receiver.body
+    [(request, body)] = receiver.got
+    assert (request.method, request.path_qs, body) == ("GET", "/versions?all=1", b"")
+    signature = signed(secret_bytes(SECRET), request.headers["webhook-id"], NOW, b"")
+    assert request.headers["webhook-signature"] == signature["webhook-signature"]
+
+
+@pytest.mark.parametrize("status", [204, 301, 401, 404, 500])
+async def test_no_whole_answer_is_unavailable(server, receiver, status):
+    receiver.status, receiver.headers = status, {"Location": "/elsewhere"} if status == 301 else {}
+    with pytest.raises(Unavailable, match=str(status)):
+        await server.versions(receiver.url, NOW)
+    assert len(receiver.got) == 1
+
+
+async def test_another_server_is_refused_and_not_asked(server, receiver):
+    for url in (receiver.url.replace("127.0.0.1", "localhost"), "http://127.0.0.1:1/", "file:///etc/passwd"):
+        with pytest.raises(Refused):
+            await server.versions(url, NOW)
+    assert receiver.got == []
+
+
+async def test_an_answer_that_is_too_long_or_cut_off_is_unavailable(server, receiver, monkeypatch):
+    monkeypatch.setattr("sellerwatch.adapters.product_server.VERSIONS_BYTES_MAX", 1000)
+    receiver.body = b"1,2\n" * 1000
+    with pytest.raises(Unavailable):
+        await server.versions(receiver.url, NOW)
+    receiver.drops = True
+    with pytest.raises(Unavailable):
+        await server.versions(receiver.url, NOW)

@@ -244,3 +244,18 @@ async def test_a_change_that_is_there_is_not_added_twice(store: Store) -> None:
     for _ in range(2):
         await store.transact(lambda unit: unit.changes.add([change, change]))
     assert await store.read(lambda unit: unit.changes.of_item(1)) == [change]
+
+
+async def test_which_version_complete_products_have_come_to_is_told_by_item_and_page_by_page(store: Store) -> None:
+    products = [a_product(1), a_product(2, DETAIL), a_product(3), a_product(4)]
+    products[2].version, products[3].seller_id = 7, "other"
+    await save(store, *products)
+    named = await store.read(lambda unit: unit.products.standings([3, 2, 9]))
+    assert {item_no: standing.version for item_no, standing in named.items()} == {3: 7}
+    first = await store.read(lambda unit: unit.products.standings_after(0, 2))
+    assert [(one.item_no, one.version) for one in first] == [(1, 1), (3, 7)]
+    assert first[1] == named[3]
+    rest = await store.read(lambda unit: unit.products.standings_after(first[-1].number, 2))
+    assert [one.item_no for one in rest] == [4]
+    ours = await store.read(lambda unit: unit.products.standings_after(0, 9, "nord"))
+    assert [one.item_no for one in ours] == [1, 3]

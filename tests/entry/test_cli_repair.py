@@ -80,7 +80,9 @@ def test_what_is_held_is_listed_released_and_discarded(desk: Desk) -> None:
 
 
 def test_products_are_told_once_more(desk: Desk) -> None:
-    assert desk.type("outbox", "resend", "--seller", "shop-1").out == "2 products will be sent once more\n"
+    assert desk.type("outbox", "resend", "--seller", "shop-1").out == (
+        "2 products will be sent once more\n2 products left alone: the newest version is on its way, or held\n"
+    )
     assert statuses(desk) == ["WAITING", "HELD", "HELD", "WAITING"]
     assert desk.type("outbox", "resend", "--seller", "nobody").problems == ["error: no seller nobody"]
     assert desk.type("outbox", "resend").exit_code == 2

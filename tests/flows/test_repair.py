@@ -157,25 +157,6 @@ async def test_held_rows_are_released_or_discarded_and_others_are_not(place: Pla
     assert [(one.status, one.error_message) for one in kept] == [(WAITING, None), (COMPLETED, "discarded")]
 
 
-async def test_the_newest_row_of_a_product_is_sent_once_more_and_one_forgotten_is_written_anew(place: Place) -> None:
-    known, forgotten, incomplete = a_product(1, version=2), a_product(2, version=4), a_product(3, version=0)
-    newest, waiting = an_event(known, 2, COMPLETED, sent_at=NOON), a_product(4)
-    unsent = an_event(waiting, 1, WAITING, retry_count=3)
-
-    def plant(unit: Unit) -> None:
-        unit.products.save([known, forgotten, incomplete, waiting])
-        unit.events.add([an_event(known, 1, COMPLETED), newest, unsent])
-
-    await place.store.transact(plant)
-    assert (await place.repair.resend([1, 2, 3, 4, 5])).done == 2
-    [again, still] = await place.events(newest, unsent)
-    assert (again.status, again.sent_at) == (WAITING, None)
-    assert still.retry_count == 3
-    [anew] = await place.events(an_event(forgotten, 4, WAITING))
-    assert anew.payload["productData"]["name"] == "Item 2"
-    assert (anew.version, anew.payload["changes"], anew.status) == (4, [], WAITING)
-
-
 async def test_failed_raws_are_processed_once_more_all_of_them_or_those_named(place: Place) -> None:
     failed = [a_raw(number, raw_hash="a" * 32, status=RawStatus.FAILED, retry_count=3) for number in (1, 2, 3)]
     fine = a_raw(4, raw_hash="a" * 32)

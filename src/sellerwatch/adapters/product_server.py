@@ -16,15 +16,17 @@ from typing import Any, Final
 
 import orjson
 
-from sellerwatch.domain.errors import Invalid
+from sellerwatch.domain.errors import Invalid, Refused, Unavailable
 from sellerwatch.domain.wire import checked_neighbour, divided, retry_after
-from sellerwatch.ports.outside import Receipt
+from sellerwatch.ports.outside import VERSIONS_BYTES_MAX, Receipt
 from sellerwatch.ports.time import Clock
 from sellerwatch.ports.wire import Dial, NoAnswerWhy, NoReply, RawReply
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how every secret begins
 SECRET_BYTES_MIN: Final = 24
 RESPONSE_BYTES: Final = 64 << 10
+VERSIONS_SECONDS: Final = 120.0
+_VERSIONS_FORMS: Final = "application/x-ndjson, text/csv"
 TRACEPARENT: Final = "traceparent"
 _ALWAYS: Final = {"User-Agent": "sellerwatch", "Accept-Encoding": "identity", "Content-Type": "application/json"}
 
@@ -43,10 +45,11 @@ class HttpProductServer:
         read_timeout: float = 5.0,
         allow_plain_http: bool = False,
     ) -> None:
-        origin, self._target = divided(checked_neighbour("PRODUCT_SERVER_URL", url, allow_plain_http=allow_plain_http))
+        checked = checked_neighbour("PRODUCT_SERVER_URL", url, allow_plain_http=allow_plain_http)
+        self._origin, self._target = divided(checked)
         self._key = secret_bytes(secret)
         self._clock = clock
-        self._wire = dial(origin)
+        self._wire = dial(self._origin)
         self._connect_timeout = connect_timeout
         self._total_seconds = connect_timeout + read_timeout
 
@@ -70,6 +73,22 @@ class HttpProductServer:
         except NoReply as failure:
             return Receipt(None, error=self._said(failure))
         return Receipt(reply.status, retry_after(reply.header("retry-after"), self._clock.now()), _error(reply))
+
+    async def versions(self, url: str, at: datetime) -> bytes:
+        origin, target = divided(url)
+        if origin != self._origin:
+            raise Refused(f"versions are read from {self._origin} only, where events go, or from a file")
+        headers = {**_ALWAYS, "Accept": _VERSIONS_FORMS, **signed(self._key, f"versions-{at:%Y%m%dT%H%M%S}", at, b"")}
+        reply = await self._wire.send(
+            target,
+            headers,
+            connect_timeout=self._connect_timeout,
+            total_seconds=VERSIONS_SECONDS,
+            max_bytes=VERSIONS_BYTES_MAX,
+        )
+        if reply.status != 200:
+            raise Unavailable(f"the product server answered {reply.status} to the question for its versions")
+        return reply.body
 
     async def close(self) -> None:
         """End every connection; a later delivery opens a new one."""

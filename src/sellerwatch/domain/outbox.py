@@ -224,6 +224,11 @@ class ProductEvent(_Announcement):
         """Nobody can have received it: not refused, not interrupted, not answered in any way."""
         return self.retry_count == 0 and self.error_message is None
 
+    def repeat(self, at: datetime) -> None:
+        _Announcement.repeat(self, at)
+        # How long it took was measured when it arrived.
+        self.seen_at = None
+
     def supersede(self, older: "ProductEvent", at: datetime) -> None:
         """Take the place of an older row that was never sent: its changes are told with ours."""
         if older.product_id != self.product_id or older.version >= self.version:

@@ -10,12 +10,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
-from sellerwatch.domain.changes import Change
-from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.executions import Execution
-from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, superseded_by
-from sellerwatch.domain.products import Product, ProductStatus, announce
+from sellerwatch.domain.outbox import ProductEvent, superseded_by
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.tasks import NO_ITEM
 from sellerwatch.ports.queue import DeadLetter, Queue
@@ -72,14 +69,6 @@ class Repair:
     async def discard(self, outbox_ids: Sequence[str]) -> Repaired:
         """HELD rows are never sent."""
         return await self._each_event(outbox_ids, ProductEvent.discard)
-
-    async def resend(self, item_nos: Sequence[int]) -> Repaired:
-        """These products as they are now are told once more. Those incomplete were never told and are passed over;
-        what waits to be sent stays as it is."""
-        repaired = Repaired()
-        for items in _batches(item_nos, BATCH):
-            _add(repaired, await self.store.transact(partial(_resend, item_nos=items, at=self.clock.now())))
-        return self._rung(repaired, "deliver")
 
     async def retry_raws(self, raw_ids: Sequence[str] | None = None) -> Repaired:
         """FAILED raws, these or all of them, are processed once more whatever was tried before."""
@@ -181,30 +170,6 @@ def _events(
     repaired.refused += [f"no product outbox row {outbox_id}" for outbox_id in outbox_ids if outbox_id not in found]
     unit.events.put([event for event in events if _do(repaired, partial(verb, event, at))])
     return repaired
-
-
-def _resend(unit: Unit, item_nos: Sequence[int], at: datetime) -> Repaired:
-    repaired = Repaired()
-    rows = [_as_it_is(product) for product in unit.products.lock(item_nos).values() if product.version]
-    known = {event.outbox_id: event for event in unit.events.lock([row.outbox_id for row in rows])}
-    # What was pruned since is written anew, under the same id.
-    unit.events.add([row for row in rows if row.outbox_id not in known])
-    ended = [event for event in known.values() if event.status in {OutboxStatus.COMPLETED, OutboxStatus.FAILED}]
-    for event in ended:
-        event.repeat(at)
-    unit.events.put(ended)
-    repaired.done = len(rows) - len(known) + len(ended)
-    return repaired
-
-
-def _as_it_is(product: Product) -> ProductEvent:
-    """The row of the product's newest version, as it would be written if nothing had changed but its being lost."""
-    kinds = (ChangeKind.DELISTED,) if product.status is ProductStatus.DELISTED else ()
-    changed_at = product.last_changed_at or product.updated_at
-    return announce(
-        product,
-        Change("", product.product_id, product.item_no, product.seller_id, product.version, kinds, (), changed_at),
-    )
 
 
 def _retry_raws(unit: Unit, raw_ids: Sequence[str], at: datetime) -> Repaired:

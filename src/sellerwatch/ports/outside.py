@@ -22,9 +22,17 @@ class Receipt:
         return self.status is not None and 200 <= self.status < 300
 
 
+VERSIONS_BYTES_MAX = 64 << 20
+"""Some three million products."""
+
+
 class ProductServer(Protocol):
     async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
         """One signed POST, under the event's id as idempotency key; never raises for what the other side does."""
+
+    async def versions(self, url: str, at: datetime) -> bytes:
+        """What it says it holds: one signed GET. Refused when the url is another server's than events go to;
+        Unavailable when no whole answer came, of no more than `VERSIONS_BYTES_MAX`."""
 
 
 class Severity(StrEnum):

@@ -35,6 +35,7 @@ from sellerwatch.flows.lead import Lead
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
+from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
@@ -139,6 +140,7 @@ def build(
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
         repair=Repair(store, queue, clock, bell),
         reprocess=Reprocess(store, reader, clock, bell),
+        resend=Resend(store, clock, bell),
         outside=outside,
         transport=transport,
         alerts=alerts,

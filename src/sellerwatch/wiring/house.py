@@ -20,6 +20,7 @@ from sellerwatch.flows.lead import Lead
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
+from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
@@ -74,6 +75,7 @@ class House:
     lead: Lead
     repair: Repair
     reprocess: Reprocess
+    resend: Resend
     outside: Outside | None
     transport: Transport | None
     """None without the marketplace's address."""

@@ -31,6 +31,7 @@ LISTED = (
     Listed("product", "products", "Products: what is known of them, and how it came to be so."),
     Listed("agents", "agents", "Identities: whom requests are made as."),
     Listed("outbox", "outbox", "Outboxes: what is still to be sent, what could not be, what is held."),
+    Listed("deliver", "deliver", "Deliveries: whether the product server has what it was told."),
     Listed("raw", "raws", "Raws: what the marketplace answered, processed once more."),
     Listed("dlq", "dead_letters", "Dead letters: messages received too often, or not understood."),
     Listed("db", "db", "The database: its shape, and what in it may be forgotten."),

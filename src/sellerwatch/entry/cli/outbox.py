@@ -13,6 +13,7 @@ from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count, moment
 from sellerwatch.flows.repair import BATCH, Repaired
+from sellerwatch.flows.resend import Resent
 from sellerwatch.ports.reports import Box, OutboxRow, Page
 
 if TYPE_CHECKING:
@@ -115,21 +116,24 @@ def resend(
     ctx: typer.Context,
     seller: Annotated[str | None, typer.Option("--seller", metavar="ID", help="Of this seller.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of all sellers.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
 ) -> None:
     """Send the newest version of every complete product once more, when the receiver has lost them."""
     if bool(seller) == everything:
         raise typer.BadParameter("give --seller, or --all, not both", ctx, param_hint="--seller or --all")
 
-    async def work(house: "House") -> int:
+    async def work(house: "House") -> Resent:
         if seller is not None and await house.reports.seller(seller) is None:
             raise Unknown("seller", seller)
-        sent = number = 0
-        while rows := await house.reports.products_after(number, BATCH, seller_id=seller, complete=True):
-            sent += (await house.repair.resend([row.item_no for row in rows])).done
-            number = rows[-1].number
-        return sent
+        return [done async for done in house.resend.everything(seller, is_trial=dry_run)][-1]
 
-    say(f"{count(run(ctx, work), 'product')} will be sent once more")
+    tell_resent(run(ctx, work), is_trial=dry_run)
+
+
+def tell_resent(done: Resent, *, is_trial: bool) -> None:
+    say(f"{count(done.sent, 'product')} {'would' if is_trial else 'will'} be sent once more")
+    if done.on_their_way:
+        say(f"{count(done.on_their_way, 'product')} left alone: the newest version is on its way, or held")
 
 
 async def _held(house: "House", ids: Sequence[str] | None) -> Sequence[str]:

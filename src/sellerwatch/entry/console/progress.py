@@ -71,7 +71,7 @@ def crawl_progress() -> Iterator[CrawlProgress]:
 
 
 @contextmanager
-def steps_done(what: str) -> Iterator[Callable[[int, int], None]]:
+def steps_done(what: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on stderr, moved by telling it how much is done of how much."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None

@@ -5,6 +5,7 @@ from typing import Any
 
 from sellerwatch.domain.products import shown_at
 from sellerwatch.flows.reprocess import Reprocessed
+from sellerwatch.flows.resend import Resent, Suspicion
 from sellerwatch.ports.pool import PoolFigures, Standing
 from sellerwatch.ports.queue import DeadLetter, Depth
 from sellerwatch.ports.reports import (
@@ -157,6 +158,23 @@ def reprocessed(found: Reprocessed) -> Shape:
             }
             for where, tally in sorted(found.not_understood.items())
         },
+    }
+
+
+def resent(done: Resent) -> Shape:
+    def told(found: Suspicion) -> Shape:
+        samples = [{"itemNo": item_no, "there": there, "here": here} for item_no, there, here in found.samples]
+        return {"count": found.count, "samples": samples}
+
+    return {
+        "compared": done.compared,
+        "same": done.same,
+        "missing": done.missing,
+        "older": done.older,
+        "newer": told(done.newer),
+        "unknown": told(done.unknown),
+        "sent": done.sent,
+        "onTheirWay": done.on_their_way,
     }
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from sellerwatch.ports.leading import Leaderships
 from sellerwatch.ports.robots import RobotsKept
-from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, RawSign, Touch
+from sellerwatch.ports.store.catalogue import Changes, Events, Head, Products, Raws, RawSign, Standing, Touch
 from sellerwatch.ports.store.claims import Claim
 from sellerwatch.ports.store.crawling import (
     Attempts,
@@ -47,6 +47,7 @@ __all__ = [
     "RobotsKept",
     "SchedulesKept",
     "Sellers",
+    "Standing",
     "Store",
     "Tasks",
     "Touch",

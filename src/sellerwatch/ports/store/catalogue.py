@@ -26,6 +26,16 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Of a complete product, which version it has come to."""
+
+    number: int
+    """Its place in the order of `standings_after`."""
+    item_no: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class RawSign:
     """Of a raw, what tells whether it is the one to be read."""
 
@@ -73,6 +83,12 @@ class Products(Protocol):
     def heads(self, item_nos: Iterable[int]) -> dict[int, Head]: ...
     def touch(self, touches: Sequence[Touch]) -> None:
         """Seen again, the same to the byte; changes nothing where the applied document is another by now."""
+
+    def standings(self, item_nos: Iterable[int]) -> dict[int, Standing]:
+        """Of those that are complete."""
+
+    def standings_after(self, number: int, count: int, seller_id: str | None = None) -> list[Standing]:
+        """The next complete ones behind that number, of one seller or of all; from 0 on, all of them."""
 
     def lock(self, item_nos: Iterable[int]) -> dict[int, Product]: ...
     def get(self, item_no: int) -> Product | None: ...

@@ -87,7 +87,7 @@ _SAVE = Prepared(
     _put.where(_O.outbox_id == bindparam("key"), _O.status == _SENDING, _O.claimed_by == bindparam("owner")),
     ("status_again", *_STATE, "key", "owner"),
 )
-_PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_STATE, "key"))
+_PUT = Prepared(_put.where(_O.outbox_id == bindparam("key")), ("status_again", *_STATE, "seen_at", "key"))
 _RESTATE = Prepared(update(product_outbox).where(_O.outbox_id == bindparam("key")), ("payload", "event_type", "key"))
 _ANY_FAILED = Prepared(select(_O.id).where(_O.status == _FAILED).limit(1))
 _ZOMBIES = Prepared(
@@ -191,7 +191,9 @@ class Events:
         self._session.many(_RESTATE, rows)
 
     def put(self, events: Sequence[ProductEvent]) -> None:
-        self._session.many(_PUT, [self._changing(event) for event in events])
+        to_db = self._session.to_db
+        rows = [(*self._changing(event)[:-1], to_db(event.seen_at), event.outbox_id) for event in events]
+        self._session.many(_PUT, rows)
 
     def _changing(self, event: ProductEvent) -> Row:
         to_db, status = self._session.to_db, event.status.value

@@ -20,7 +20,7 @@ from sellerwatch.adapters.sql.tables.columns import JSON
 from sellerwatch.domain.changes import Change, FieldChange, Proof
 from sellerwatch.domain.documents import ChangeKind, DocumentKind, Value, frozen
 from sellerwatch.domain.products import Product, ProductStatus, Seen
-from sellerwatch.ports.store import Head, Touch
+from sellerwatch.ports.store import Head, Standing, Touch
 
 _P = products.c
 _C = product_changes.c
@@ -100,6 +100,11 @@ _whole = select(*(_P[name] for name in (*_ABOUT, *(COLUMN_OF[field] for field in
 
 _HEADS = PreparedIn(lambda items: _head.where(_P.item_no.in_(items)))
 _TOUCH = {kind: _touch(kind) for kind in DocumentKind}
+_standing = select(_P.id, _P.item_no, _P.version).where(_P.version > 0)
+_STANDINGS = PreparedIn(lambda items: _standing.where(_P.item_no.in_(items)))
+_after = _standing.where(_P.id > bindparam("after")).order_by(_P.id).limit(bindparam("count"))
+_STANDINGS_AFTER = Prepared(_after, ("after", "count"))
+_STANDINGS_OF_AFTER = Prepared(_after.where(_P.seller_id == bindparam("seller")), ("after", "count", "seller"))
 _LOCK = PreparedIn(lambda items: _whole.where(_P.item_no.in_(items)).with_for_update())
 _GET = Prepared(_whole.where(_P.item_no == bindparam("item")), ("item",))
 _SAVE = PerDialect(_save, _COLUMNS)
@@ -124,6 +129,14 @@ class Products:
             rows = [(touch.item_no, touch.raw_hash, to_db(touch.at)) for touch in touches if touch.kind is kind]
             rows.sort()
             self._session.many(statement, rows)
+
+    def standings(self, item_nos: Iterable[int]) -> dict[int, Standing]:
+        return {row[1]: Standing(*row) for row in self._session.rows_in(_STANDINGS, item_nos)}
+
+    def standings_after(self, number: int, count: int, seller_id: str | None = None) -> list[Standing]:
+        statement = _STANDINGS_AFTER if seller_id is None else _STANDINGS_OF_AFTER
+        wanted = (number, count) if seller_id is None else (number, count, seller_id)
+        return [Standing(*row) for row in self._session.rows(statement, wanted)]
 
     def lock(self, item_nos: Iterable[int]) -> dict[int, Product]:
         return {row[0]: self._product(row) for row in self._session.rows_in(_LOCK, item_nos)}
