@@ -222,3 +222,55 @@ class Unanswered:
     async def deliver(self, event_id: str, payload: Mapping[str, object], at: datetime) -> Receipt:
         await self._server.deliver(event_id, payload, at)
         raise RuntimeError("cut off")
+
+
+@pytest.mark.parametrize("status", [408, 409, 422, 425, 429])
+def test_a_row_refused_again_and_again_uses_up_its_retries_and_is_given_up_with_an_alert(status: int) -> None:
+    async def story() -> None:
+        async with a_village(40, {"shops": {"a": 3}}, **QUICK) as village:
+            await village.register("a")
+            await village.crawl("a")
+            item_no = next(village.sandbox.truths("a"))[0]
+            village.sandbox.change(item_no, "price")
+            for _ in range(6):
+                village.sandbox.stage("PRODUCTS", Fault(name="answer", status=status))
+            asked = village.sandbox.receiver.counts["requests"]
+            await village.crawl("a")
+            rows = await village.rows("SELECT error_message, retry_count FROM product_outbox WHERE status = 'FAILED'")
+            assert rows == [(f"HTTP {status}", 5)]
+            assert village.sandbox.receiver.counts["requests"] == asked + 6
+            assert "delivery_failed" in await village.column("SELECT name FROM alerts WHERE cleared_at IS NULL")
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("wish", ["7200", "Mon, 02 Mar 2026 12:00:00 GMT"])
+def test_a_row_waits_as_long_as_the_product_server_asks_in_either_form(status: int, wish: str) -> None:
+    async def story() -> None:
+        async with a_village(41, {"shops": {"a": 1}}, **QUICK) as village:
+            await village.register("a")
+            village.sandbox.stage("PRODUCTS", Fault(name="answer", status=status, headers=(("Retry-After", wish),)))
+            await village.ended(await village.house.trigger.crawl_now("a"))
+            await village.clock.sleep(6600)
+            assert village.sandbox.receiver.counts["requests"] == 1
+            await village.settled()
+            assert village.sandbox.receiver.counts["requests"] == 2
+            await village.check()
+
+    run_virtually(story())
+
+
+def test_what_could_outlast_its_claim_is_not_begun_and_costs_nothing() -> None:
+    """So that no two processes ever send versions of one product side by side."""
+
+    async def story() -> None:
+        conditions = {"shops": {"a": 40}, "receiver_latency_ms": 7000}
+        async with a_village(42, conditions, **QUICK, delivery_concurrency=1) as village:
+            await village.register("a")
+            await village.crawl("a")
+            await village.check()
+            assert await village.rows("SELECT DISTINCT retry_count, error_message FROM product_outbox") == [(0, None)]
+            assert village.sandbox.receiver.counts["requests"] == 40
+
+    run_virtually(story())

@@ -11,7 +11,7 @@ time, and no row loses a retry by it.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState, Transition
 from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, backoff
@@ -45,6 +45,8 @@ class Deliver:
     concurrency: int = 16
     retries_max: int = 5
     claim_seconds: float = 60.0
+    send_seconds: float = 10.0
+    """So long a POST may take, at most."""
 
     async def run(self) -> Delivered:
         at = self.clock.now()
@@ -57,7 +59,7 @@ class Deliver:
         if not rows:
             return Delivered(0, (), ())
         transitions = _some(breaker.begin_trial(rows[0].outbox_id, claim.until, at))
-        receipts = await self._post(rows, breaker, transitions)
+        receipts = await self._post(rows, breaker, transitions, claim.until)
         # Decided here, not inside: a transaction that is tried again must come to the same.
         self._decide(rows, receipts, breaker)
         await self.store.transact(lambda unit: self._write(unit, rows, breaker, transitions))
@@ -87,15 +89,17 @@ class Deliver:
         return heads
 
     async def _post(
-        self, rows: Sequence[ProductEvent], breaker: Breaker, transitions: list[Transition]
+        self, rows: Sequence[ProductEvent], breaker: Breaker, transitions: list[Transition], until: datetime
     ) -> list[Receipt | None]:
-        """`concurrency` at a time; None for what was not sent because the breaker opened meanwhile."""
+        """`concurrency` at a time; None for what was not sent: the breaker opened meanwhile, or the claim might run
+        out under way, and the product's next version be sent by somebody else."""
+        last = until - timedelta(seconds=self.send_seconds)
         receipts: list[Receipt | None] = [None] * len(rows)
         places = iter(range(len(rows)))
 
         async def lane() -> None:
             for place in places:
-                if breaker.state is BreakerState.OPEN:
+                if breaker.state is BreakerState.OPEN or self.clock.now() > last:
                     return
                 row = rows[place]
                 receipt = await self.server.deliver(row.outbox_id, row.payload, self.clock.now())
@@ -118,13 +122,16 @@ class Deliver:
             if receipt is not None and receipt.is_accepted:
                 row.completed(at)
                 continue
-            pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
-            error = None if receipt is None else receipt.error or f"HTTP {receipt.status}"
-            if receipt is None or error is None or (is_away and _is_away(receipt)):
-                row.wait(max(breaker.retry_at() or at, at + pause), error)
+            if receipt is None:
+                row.wait(breaker.retry_at() or at)
                 continue
-            pause = max(pause, receipt.retry_after or timedelta(0))
-            row.failed(error, self.retries_max, at + pause, is_final=receipt.status in FINAL)
+            error = receipt.error or f"HTTP {receipt.status}"
+            pause = backoff(row.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
+            next_at = at + max(pause, receipt.retry_after or timedelta(0))
+            if is_away and _is_away(receipt):
+                row.wait(max(breaker.retry_at() or at, next_at), error)
+                continue
+            row.failed(error, self.retries_max, next_at, is_final=receipt.status in FINAL)
 
     def _write(
         self, unit: Unit, rows: Sequence[ProductEvent], breaker: Breaker, transitions: Sequence[Transition]
