@@ -57,8 +57,12 @@ check: setup-dev servers lint types floors ## before each commit: style, types, 
 	@$(PYTEST) -q -m 'not slow' $(TESTS)
 
 servers: $(AWS) ## the servers that tests start for themselves, from the system's packages where they are missing
-	@command -v redis-server >/dev/null || { apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
+	@missing=; \
+	 command -v redis-server >/dev/null || missing="$$missing redis-server"; \
+	 PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || missing="$$missing mariadb-server"; \
+	 [ -z "$$missing" ] || said=$$(apt-get update -qq 2>&1 && \
+	   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
+	   { echo "$$said" >&2; exit 1; }
 
 lint: setup-dev ## style: ruff, and the formatter's opinion
 	@$(BIN)/ruff check --quiet .

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+import servers
+
 SLEEP_SECONDS_MAX = 0.1
 
 LOOPBACK_NAMES = {"", "localhost", "ip6-localhost", "testserver", "0.0.0.0", "::"}
@@ -66,3 +68,10 @@ def _nobody_really_waits() -> Iterator[None]:
     time.sleep = sleep
     yield
     time.sleep = really_sleep
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[servers.MariaDb]:
+    """One for all tests of this process that want one, started for the first of them."""
+    with servers.a_mariadb() as server:
+        yield server

@@ -16,7 +16,6 @@ from sellerwatch.adapters.sql.dialect import (
     skip_locked,
     times,
     upsert,
-    writing,
 )
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn
 from sellerwatch.adapters.sql.tables import field_drift, locks, sweeps
@@ -35,7 +34,7 @@ def database(request, tmp_path):
 
 
 def fill(database, names):
-    with writing(database) as connection:
+    with database.begin() as connection:
         rows = [(name, "me", TO_DB(NOW)) for name in names]
         assert Prepared(insert(locks), ("name", "owner", "until")).many(connection, rows) == len(names)
 
@@ -52,7 +51,7 @@ def test_what_prepared_statements_write_core_statements_read(database):
 
 
 def test_what_core_statements_write_prepared_statements_read(database):
-    with writing(database) as connection:
+    with database.begin() as connection:
         connection.execute(insert(locks), [{"name": "a", "owner": "me", "until": NOW}])
     statement = Prepared(select(locks.c.owner, locks.c.until).where(locks.c.name == bindparam("wanted")), ("wanted",))
     with reading(database) as connection:
@@ -69,7 +68,7 @@ def test_parameters_come_in_the_callers_order_and_constants_stay_where_they_are(
         .where(locks.c.name == bindparam("wanted"), locks.c.owner == "me"),
         ("wanted", "new_owner"),
     )
-    with writing(database) as connection:
+    with database.begin() as connection:
         assert statement.many(connection, [("a", "x"), ("b", "y"), ("none", "z")]) == 2
         assert statement.run(connection, ("a", "x")) == 0
         found = connection.execute(select(locks).order_by(locks.c.name)).all()
@@ -89,7 +88,7 @@ def test_a_parameter_that_stands_twice_is_given_once(database):
 
 def test_a_single_constant_is_a_parameter_nobody_gives(database):
     fill(database, ["a", "b"])
-    with writing(database) as connection:
+    with database.begin() as connection:
         assert Prepared(select(locks.c.name).where(locks.c.name == "b")).rows(connection) == [("b",)]
         assert Prepared(delete(locks)).run(connection) == 2
 
@@ -125,7 +124,7 @@ def test_lists_of_any_length_are_looked_up_in_chunks(database):
         ("owner",),
     )
     gone = PreparedIn(lambda listed: delete(locks).where(locks.c.name.in_(listed)))
-    with writing(database) as connection:
+    with database.begin() as connection:
         for length in (0, 1, 2, 8, 9, 500, 501, 1205):
             assert [row[0] for row in among.rows(connection, names[:length], ("me",))] == names[:length]
         assert among.rows(connection, names, ("you",)) == []
@@ -137,7 +136,7 @@ def test_an_upsert_replaces_and_adds(database):
     columns = ("data_type", "field", "problem", "day", "times", "sample", "last_seen_at")
     keys = ("data_type", "field", "problem", "day")
     statement = Prepared(upsert("sqlite", field_drift, keys, ("sample", "last_seen_at"), ("times",)), columns)
-    with writing(database) as connection:
+    with database.begin() as connection:
         for count, sample in ((1, "a"), (2, "b")):
             statement.many(connection, [("DETAIL", "name", "missing", "2026-11-18", count, sample, TO_DB(NOW))])
         assert connection.execute(select(field_drift.c.times, field_drift.c.sample)).all() == [(3, "b")]
@@ -145,7 +144,7 @@ def test_an_upsert_replaces_and_adds(database):
 
 def test_an_insert_that_ignores_leaves_what_exists(database):
     statement = Prepared(insert_or_ignore("sqlite", sweeps), ("name", "last_found"))
-    with writing(database) as connection:
+    with database.begin() as connection:
         assert statement.many(connection, [("a", 1), ("a", 2), ("b", 3)]) == 2
         assert connection.execute(select(sweeps.c.name, sweeps.c.last_found)).all() == [("a", 1), ("b", 3)]
 
@@ -166,7 +165,7 @@ def test_sqlite_locks_no_rows(database):
 
 def test_a_transaction_that_fails_leaves_nothing(database):
     def work():
-        with writing(database) as connection:
+        with database.begin() as connection:
             Prepared(insert(sweeps), ("name", "last_found")).many(connection, [("a", 1)])
             raise ZeroDivisionError
 
@@ -180,7 +179,7 @@ def test_a_reader_sees_one_moment_and_does_not_wait_for_the_writer(tmp_path):
     made = engine(f"sqlite:///{tmp_path}/a.db", busy_seconds=0.05)
     schema.upgrade(made, now=NOW)
     fill(made, ["a"])
-    with writing(made) as writer, reading(made) as reader:
+    with made.begin() as writer, reading(made) as reader:
         writer.execute(delete(locks))
         assert reader.execute(select(locks.c.name)).all() == [("a",)]
     assert names_of(made) == []
@@ -208,7 +207,7 @@ def test_a_database_in_memory_is_one_for_all_threads():
 def test_a_moment_without_a_time_zone_is_refused(database):
     with pytest.raises(Invalid, match="time zone"):
         TO_DB(datetime(2026, 1, 1))
-    with pytest.raises(Exception, match="time zone"), writing(database) as connection:
+    with pytest.raises(Exception, match="time zone"), database.begin() as connection:
         connection.execute(insert(locks), [{"name": "a", "owner": "b", "until": datetime(2026, 1, 1)}])
 
 

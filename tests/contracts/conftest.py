@@ -12,13 +12,12 @@ import pytest
 import servers
 from builders import NOON
 from contracts import pool_world
+from contracts.engines import ENGINES
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.ports.store import Store
-
-ENGINES = ["sqlite"]
 
 
 @pytest.fixture(scope="session")
@@ -31,15 +30,28 @@ def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=ENGINES)
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+@pytest.fixture
+def sqlite(empty_sqlite: Path, tmp_path: Path) -> Iterator[Database]:
     """An empty database at the newest revision; work runs on the test's own thread."""
-    assert request.param == "sqlite"
     path = tmp_path / "sellerwatch.db"
-    shutil.copyfile(request.getfixturevalue("empty_sqlite"), path)
-    opened = Database(engine(f"sqlite:///{path}"), inline=True)
+    shutil.copyfile(empty_sqlite, path)
+    opened = Database(engine(f"sqlite:///{path}", busy_seconds=0), inline=True)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def on_mariadb(mariadb: servers.MariaDb) -> Iterator[Database]:
+    """An empty database at the newest revision; work runs on threads."""
+    opened = Database(engine(mariadb.database("contracts"), busy_seconds=1))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=ENGINES)
+def database(request: pytest.FixtureRequest) -> Database:
+    found: Database = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
@@ -53,16 +65,14 @@ def redis_server() -> Iterator[servers.Redis]:
         yield server
 
 
-@pytest.fixture(params=pool_world.ENGINES)
-async def world(
-    request: pytest.FixtureRequest, database: Database, redis_server: servers.Redis
-) -> AsyncIterator[pool_world.World]:
+@pytest.fixture(params=[*ENGINES, "redis"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[pool_world.World]:
     """The pool of one engine, with nothing in it."""
     if request.param == "redis":
-        async with pool_world.afresh("redis", redis_server) as found:
+        async with pool_world.afresh("redis", request.getfixturevalue("redis_server")) as found:
             yield found
         return
-    clock = pool_world.FakeClock()
+    clock, database = pool_world.FakeClock(), request.getfixturevalue(request.param)
     yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits), database)
 
 

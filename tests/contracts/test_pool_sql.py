@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect
@@ -23,9 +22,7 @@ from sellerwatch.ports.pool import Limits
 PER_IDENTITY = 12
 
 
-def test_two_processes_on_one_database_lend_nobody_twice_and_spend_the_budget_exactly(
-    database: Database, tmp_path: Path
-):
+def test_two_processes_on_one_database_lend_nobody_twice_and_spend_the_budget_exactly(database: Database):
     clock = FakeClock()
     limits = some_limits(hourly_limit=PER_IDENTITY, min_interval_seconds=0.0, site_requests_per_second=100_000.0)
     asyncio.run(sql(database, clock, limits).load(identities(8)))
@@ -34,8 +31,8 @@ def test_two_processes_on_one_database_lend_nobody_twice_and_spend_the_budget_ex
     problems: list[BaseException] = []
     start = threading.Barrier(2)
 
-    async def work(file: Path) -> None:
-        opened = Database(engine(f"sqlite:///{file}"))
+    async def work(address: str) -> None:
+        opened = Database(engine(address))
         pool = sql(opened, clock, limits)
         start.wait(10)
         for number in range(200):
@@ -53,13 +50,13 @@ def test_two_processes_on_one_database_lend_nobody_twice_and_spend_the_budget_ex
                 assert all(await pool.report([said(lease) for lease in leases]))
         opened.close()
 
-    def process(file: Path) -> None:
+    def process(address: str) -> None:
         try:
-            asyncio.run(work(file))
+            asyncio.run(work(address))
         except BaseException as error:  # noqa: BLE001  told below, in the test's own thread
             problems.append(error)
 
-    threads = [threading.Thread(target=process, args=(tmp_path / "sellerwatch.db",)) for _ in range(2)]
+    threads = [threading.Thread(target=process, args=(address_of(database),)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -68,6 +65,10 @@ def test_two_processes_on_one_database_lend_nobody_twice_and_spend_the_budget_ex
     assert sorted(given) == sorted(list(range(1, 9)) * PER_IDENTITY)
     figures = asyncio.run(sql(database, clock, limits).figures())
     assert (figures.leased, figures.remaining_requests) == (0, 0)
+
+
+def address_of(database: Database) -> str:
+    return database.engine.url.render_as_string(hide_password=False)
 
 
 IN_ORDER_OF_AN_INDEX = {
@@ -89,8 +90,8 @@ IN_ORDER_OF_AN_INDEX = {
 
 
 @pytest.mark.parametrize("statement", IN_ORDER_OF_AN_INDEX.values(), ids=IN_ORDER_OF_AN_INDEX)
-def test_no_statement_of_a_step_scans_or_sorts(statement, database: Database):
-    with database.engine.connect() as connection:
+def test_no_statement_of_a_step_scans_or_sorts(statement, sqlite: Database):
+    with sqlite.engine.connect() as connection:
         text, _ = statement._sql(connection.dialect)
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (1,) * text.count("?")).fetchall()
     steps = [row[3] for row in plan if "(subquery" not in row[3] and "anon" not in row[3]]
@@ -110,11 +111,11 @@ def test_every_statement_is_spoken_in_mysql_too(module):
     assert "FOR UPDATE" in site._LOCK._sql(dialect)[0]
 
 
-async def test_a_step_costs_the_same_however_many_identities_there_are(database: Database):
+async def test_a_step_costs_the_same_however_many_identities_there_are(sqlite: Database):
     clock = FakeClock()
-    pool = sql(database, clock, some_limits(hourly_limit=1, concurrency=9999, site_requests_per_second=9999.0))
-    steps = await counted(database, pool, 100)
-    assert await counted(database, pool, 3000) < 1.3 * steps
+    pool = sql(sqlite, clock, some_limits(hourly_limit=1, concurrency=9999, site_requests_per_second=9999.0))
+    steps = await counted(sqlite, pool, 100)
+    assert await counted(sqlite, pool, 3000) < 1.3 * steps
 
 
 async def counted(database: Database, pool, members_count: int) -> int:

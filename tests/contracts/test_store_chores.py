@@ -10,6 +10,7 @@ from sqlalchemy import insert, select
 from builders import NOON, a_publication, a_seller, a_task, an_attempt, an_execution, an_id, at
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.sql.stores.chores import ALL_SELLERS
 from sellerwatch.adapters.sql.stores.prune import _KINDS
 from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
@@ -334,11 +335,10 @@ async def test_messages_that_were_acked_are_forgotten_dead_letters_stay(store: S
     assert [row[0] for row in await rows_of(database, "queue_messages", "dedup_id")] == ["2", "3", "4"]
 
 
-async def test_nothing_large_is_scanned_to_find_what_may_be_forgotten_or_figured(
-    store: Store, database: Database
-) -> None:
+async def test_nothing_large_is_scanned_to_find_what_may_be_forgotten_or_figured(sqlite: Database) -> None:
+    store = SqlStore(sqlite)
     said: list[str] = []
-    driver: Any = await database.write(lambda connection: connection.connection.driver_connection)
+    driver: Any = await sqlite.write(lambda connection: connection.connection.driver_connection)
     driver.set_trace_callback(said.append)
     for what in (*_KINDS, "raws"):
         await prune(store, what, NOON)

@@ -9,6 +9,7 @@ from sqlalchemy import insert, select
 from builders import NOON, an_id, at
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.sql.stores import events
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent
 from sellerwatch.ports.store import Claim, Store
@@ -222,7 +223,8 @@ async def test_a_newer_row_counts_as_sent_only_when_it_was(store: Store) -> None
     assert newer == [2, None]
 
 
-async def test_a_claim_is_no_slower_for_what_was_sent_long_ago(store: Store, database: Database) -> None:
+async def test_a_claim_is_no_slower_for_what_was_sent_long_ago(sqlite: Database) -> None:
+    store = SqlStore(sqlite)
     rows = [
         {
             "outbox_id": an_id(f"old/{number}"),
@@ -236,9 +238,9 @@ async def test_a_claim_is_no_slower_for_what_was_sent_long_ago(store: Store, dat
         }
         for number in range(5000)
     ]
-    await database.write(lambda connection: connection.execute(insert(tables.product_outbox), rows))
+    await sqlite.write(lambda connection: connection.execute(insert(tables.product_outbox), rows))
     await add(store, an_event(1, 9000))
-    assert await database.read(hundreds_of_steps) < 5
+    assert await sqlite.read(hundreds_of_steps) < 5
 
 
 def hundreds_of_steps(connection: Any) -> int:

@@ -21,21 +21,21 @@ STATEMENTS = [
 ]
 
 
-def plan(database: Database, sql: str) -> list[str]:
-    with database.engine.connect() as connection:
+def plan(sqlite: Database, sql: str) -> list[str]:
+    with sqlite.engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
         return [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))]
 
 
-def sql_of(database: Database, statement: Prepared | PreparedIn) -> str:
+def sql_of(sqlite: Database, statement: Prepared | PreparedIn) -> str:
     prepared = statement._of(8) if isinstance(statement, PreparedIn) else statement
-    return prepared._sql(database.engine.dialect)[0]
+    return prepared._sql(sqlite.engine.dialect)[0]
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_no_statement_of_the_store_scans_a_table(database: Database, statement: Prepared | PreparedIn) -> None:
-    steps = plan(database, sql_of(database, statement))
+def test_no_statement_of_the_store_scans_a_table(sqlite: Database, statement: Prepared | PreparedIn) -> None:
+    steps = plan(sqlite, sql_of(sqlite, statement))
     assert [step for step in steps if step.startswith("SCAN")] == []
 
 
@@ -76,9 +76,9 @@ def test_what_several_take_from_is_passed_over_where_another_holds_it(statement:
     ],
 )
 def test_each_finds_its_rows_by_the_index_made_for_it(
-    database: Database, module: ModuleType, name: str, expected: str
+    sqlite: Database, module: ModuleType, name: str, expected: str
 ) -> None:
-    steps = plan(database, sql_of(database, getattr(module, name)))
+    steps = plan(sqlite, sql_of(sqlite, getattr(module, name)))
     assert any(expected in step for step in steps), steps
 
 
@@ -95,7 +95,7 @@ def test_each_finds_its_rows_by_the_index_made_for_it(
         ),
     ],
 )
-def test_what_is_asked_by_people_is_on_an_index_too(database: Database, sql: str, expected: str) -> None:
-    steps = plan(database, sql)
+def test_what_is_asked_by_people_is_on_an_index_too(sqlite: Database, sql: str, expected: str) -> None:
+    steps = plan(sqlite, sql)
     assert expected in steps[0]
     assert not any("ORDER BY" in step for step in steps)

@@ -35,10 +35,10 @@ STATEMENTS = [pytest.param(name, statement, id=name) for name, statement in stat
 
 @pytest.mark.parametrize(("name", "statement"), STATEMENTS)
 def test_no_statement_scans_a_large_table(
-    database: Database, name: str, statement: Prepared | PreparedIn | PerDialect
+    sqlite: Database, name: str, statement: Prepared | PreparedIn | PerDialect
 ) -> None:
     prepared = statement.on("sqlite") if isinstance(statement, PerDialect) else statement
-    steps = plan(database, sql_of(database, prepared))
+    steps = plan(sqlite, sql_of(sqlite, prepared))
     assert [step for step in steps if step.startswith("SCAN") and name not in FEW] == []
 
 
@@ -101,15 +101,15 @@ def test_on_mysql_the_moment_that_decides_is_set_after_all_it_decides() -> None:
     ],
 )
 def test_each_finds_its_rows_by_the_index_made_for_it(
-    database: Database, module: ModuleType, name: str, expected: str
+    sqlite: Database, module: ModuleType, name: str, expected: str
 ) -> None:
-    steps = plan(database, sql_of(database, getattr(module, name)))
+    steps = plan(sqlite, sql_of(sqlite, getattr(module, name)))
     assert any(expected in step for step in steps), steps
 
 
 @pytest.mark.parametrize("statement", raws._RIPE)
-def test_ripe_raws_are_found_without_walking_over_what_is_not_ripe(database: Database, statement: Prepared) -> None:
-    assert plan(database, sql_of(database, statement)) == [
+def test_ripe_raws_are_found_without_walking_over_what_is_not_ripe(sqlite: Database, statement: Prepared) -> None:
+    assert plan(sqlite, sql_of(sqlite, statement)) == [
         "SEARCH product_raw_data USING INDEX product_raw_data__idx_claim (status=? AND data_type=? AND next_attempt_at<?)"
     ]
 
@@ -131,5 +131,5 @@ def test_ripe_raws_are_found_without_walking_over_what_is_not_ripe(database: Dat
         ),
     ],
 )
-def test_what_an_operator_asks_is_answered_from_an_index(database: Database, sql: str, expected: str) -> None:
-    assert any(expected in step for step in plan(database, sql))
+def test_what_an_operator_asks_is_answered_from_an_index(sqlite: Database, sql: str, expected: str) -> None:
+    assert any(expected in step for step in plan(sqlite, sql))

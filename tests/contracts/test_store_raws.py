@@ -207,7 +207,7 @@ async def test_where_several_claim_at_once_an_observation_goes_to_who_gets_its_f
     raws = [a_raw(item, kind) for item in (1, 2, 3) for kind in DocumentKind]
     await put(store, *raws)
     pairs = [(raw.execution_id, raw.item_no) for raw in raws]
-    got = await database.write(lambda connection: Raws(Session(connection, database.dialect))._nobodys(pairs, 2))
+    got = await database.write(lambda connection: Raws(Session(connection, database.dialect))._nobodys(pairs, 4))
     assert got == [(raws[0].execution_id, 1), (raws[0].execution_id, 2)]
 
 

@@ -2,13 +2,15 @@
 
 import sqlite3
 
+import pymysql
 import pytest
 from sqlalchemy.exc import OperationalError
 
 from builders import a_seller, a_task
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.store import SqlStore
-from sellerwatch.adapters.sql.trouble import TRIES, Meaning, meaning
+from sellerwatch.adapters.sql.trouble import Meaning, meaning
 from sellerwatch.domain.errors import Conflict, Unavailable
 from sellerwatch.ports.store import Store, Unit
 
@@ -17,6 +19,14 @@ def locked() -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY
     return error
+
+
+def of_mysql(code: int) -> pymysql.err.OperationalError:
+    return pymysql.err.OperationalError(code, "as the server says it")
+
+
+CLOSED_PORT = 9
+REFUSALS = [locked(), OperationalError("INSERT", {}, locked()), of_mysql(1213), of_mysql(1205)]
 
 
 async def test_what_work_returns_is_returned_and_kept(store: Store) -> None:
@@ -36,44 +46,47 @@ async def test_raised_out_of_it_nothing_has_happened(store: Store) -> None:
     assert await store.read(lambda unit: unit.tasks.get(a_task(1).task_id)) is None
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-async def test_lock_waits_are_tried_again_from_the_start(store: Store, wrapped: bool) -> None:
+@pytest.mark.parametrize("error", REFUSALS)
+async def test_what_others_locks_broke_off_is_done_again_from_the_start_and_counted(
+    store: Store, database: Database, error: Exception
+) -> None:
     calls = []
 
     def work(unit: Unit) -> bool:
         calls.append(unit)
         added = unit.sellers.add(a_seller())
         if len(calls) < 3:
-            raise OperationalError("INSERT", {}, locked()) if wrapped else locked()
+            raise error
         return added
 
     assert await store.transact(work) is True
     assert len(calls) == 3
+    assert sum(database.tries_again.values()) == 2
 
 
-async def test_locks_that_stay_are_unavailable_after_a_few_tries(store: Store) -> None:
-    calls = []
-
+@pytest.mark.parametrize("error", REFUSALS)
+async def test_locks_that_stay_are_unavailable_after_a_few_tries(
+    store: Store, database: Database, error: Exception
+) -> None:
     def work(unit: Unit) -> None:
-        calls.append(unit)
-        raise locked()
+        unit.sellers.add(a_seller())
+        raise error
 
-    with pytest.raises(Unavailable, match="locked"):
+    with pytest.raises(Unavailable, match="database: "):
         await store.transact(work)
-    assert len(calls) == TRIES
+    assert 1 < sum(database.tries_again.values()) < 8
+    assert await store.read(lambda unit: unit.sellers.get("shop-1")) is None
 
 
-async def test_a_database_that_is_away_is_unavailable(database: Database) -> None:
-    class Away:
-        dialect = "sqlite"
-
-        async def write(self, work: object) -> None:
-            error = sqlite3.OperationalError("unable to open database file")
-            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-            raise OperationalError("BEGIN", {}, error)
-
-    with pytest.raises(Unavailable, match="unable to open"):
-        await SqlStore(Away()).transact(lambda unit: unit.sellers.get("shop-1"))  # type: ignore[arg-type]
+@pytest.mark.parametrize("address", ["sqlite:////nowhere/at/all.db", f"mysql://root@127.0.0.1:{CLOSED_PORT}/house"])
+async def test_a_database_that_is_away_is_unavailable(address: str) -> None:
+    database = Database(engine(address))
+    with pytest.raises(Unavailable, match="database: "):
+        await SqlStore(database).transact(lambda unit: unit.sellers.get("shop-1"))
+    with pytest.raises(Unavailable, match="database: "):
+        await SqlStore(database).read(lambda unit: unit.sellers.get("shop-1"))
+    assert not database.tries_again
+    database.close()
 
 
 async def test_a_mistake_of_ours_is_raised_as_it_is(store: Store) -> None:
@@ -83,26 +96,26 @@ async def test_a_mistake_of_ours_is_raised_as_it_is(store: Store) -> None:
         unit.tasks.save([task])
 
     await store.transact(lambda unit: unit.tasks.add([a_task(1)]))
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises((sqlite3.IntegrityError, pymysql.err.IntegrityError)):
         await store.transact(work)
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (1213, Meaning.AGAIN),
-        (1205, Meaning.AGAIN),
-        (1020, Meaning.AGAIN),
-        (2006, Meaning.AWAY),
-        (2013, Meaning.AWAY),
+        (1213, Meaning.DEADLOCK),
+        (1020, Meaning.DEADLOCK),
+        (1205, Meaning.LOCKED),
+        (2006, Meaning.LOST),
+        (2013, Meaning.LOST),
         (1040, Meaning.AWAY),
+        (2003, Meaning.AWAY),
         (1146, Meaning.MISTAKE),
     ],
 )
 def test_errors_of_mysql_drivers_mean_what_their_number_says(code: int, expected: Meaning) -> None:
-    driver_error = type("OperationalError", (Exception,), {})(code, "as the server says it")
-    assert meaning(driver_error) is expected
-    assert meaning(OperationalError("SELECT 1", {}, driver_error)) is expected
+    assert meaning(of_mysql(code)) is expected
+    assert meaning(OperationalError("SELECT 1", {}, of_mysql(code))) is expected
 
 
 async def test_a_lost_connection_is_told_to_the_pool(store: Store, database: Database) -> None:

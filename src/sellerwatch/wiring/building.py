@@ -88,7 +88,9 @@ def build(
     database = Database(
         engine(settings.database_url, pool_min=settings.database_pool_min, pool_max=settings.database_pool_max),
         inline=is_alone,
+        threads=settings.database_pool_max,
         wait=clock.sleep,
+        chance=chance.random,
     )
     store: Store = SqlStore(database, settings.pool_name)
     kept = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)

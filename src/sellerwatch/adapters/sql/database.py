@@ -4,22 +4,30 @@ On SQLite it runs on the event loop's own thread: there is one writer at a time 
 milliseconds, and handing it to a thread costs more than the shortest ones take. Another process' writer is waited for
 on the clock, so nothing stands still meanwhile. Readers have threads: a report may take its time and, in WAL, neither
 waits for writers nor holds them up. Elsewhere everything runs in a pool of threads. On a virtual clock all is inline.
+
+Promises: what others' locks broke off is done again from the start, a few times, each time after a longer pause by
+chance, and counted; Unavailable when the database is away, or others hold what is needed for too long. Work that was
+broken off before its commit has not happened; of a commit whose answer is lost nobody knows, and it is not repeated.
 """
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from sellerwatch.adapters.sql.dialect import SQLITE, opened, reading, writing
+from sellerwatch.adapters.sql.dialect import SQLITE, opened, reading
 from sellerwatch.adapters.sql.trouble import Meaning, meaning
+from sellerwatch.domain.errors import Unavailable
 
 T = TypeVar("T")
 SQLITE_READERS = 2
 BUSY_SECONDS, FIRST_PAUSE, LONGEST_PAUSE = 10.0, 0.001, 0.05
+TRIES = {Meaning.DEADLOCK: 8, Meaning.LOCKED: 3, Meaning.LOST: 2}
+"""How often in all, by what went wrong. A lock has been waited for before it is told, a lost connection had been idle."""
 
 
 class Database:
@@ -32,66 +40,122 @@ class Database:
         inline: bool = False,
         threads: int = 10,
         wait: Callable[[float], Awaitable[None]] | None = None,
+        chance: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`wait`: how to wait for another process that writes; without it SQLite itself does, holding the thread."""
+        """`wait`: how to wait for another process that writes; without it SQLite itself does, holding the thread.
+        `chance`: 0 ≤ x < 1, so that those who met do not meet again.
+        """
         self.engine = engine
         self.dialect = engine.dialect.name
+        self.tries_again: Counter[Meaning] = Counter()
+        """What was done again, by why, since this process began."""
         # In memory there is one connection, and one at a time may use it.
         self._inline = inline or engine.url.database in {None, "", ":memory:"}
         self._is_sqlite = self.dialect == SQLITE
         self._wait = wait
-        self._writers = ThreadPoolExecutor(threads, thread_name_prefix="sql-write")
-        readers = SQLITE_READERS if self._is_sqlite else threads
-        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="sql-read")
+        self._chance = chance
+        self._threads = ThreadPoolExecutor(SQLITE_READERS if self._is_sqlite else threads, thread_name_prefix="sql")
         self._mine = threading.local()
         self._all_kept: list[Connection] = []
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in a transaction of its own: committed when it returns, rolled back when it raises."""
-        if self._is_sqlite:
-            return await self._write_here(work)
-        return await asyncio.get_running_loop().run_in_executor(self._writers, self._write, work)
+        return await self._persist(self._write, work, is_here=self._is_sqlite)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on one consistent snapshot; it writes nothing."""
-        if self._inline:
-            return self._read(work)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        return await self._persist(self._read, work, is_here=self._inline)
 
     def close(self) -> None:
-        self._writers.shutdown(wait=True)
-        self._readers.shutdown(wait=True)
+        self._threads.shutdown(wait=True)
         for connection in self._all_kept:
             connection.close()
         self.engine.dispose()
 
-    async def _write_here(self, work: Callable[[Connection], T]) -> T:
-        waited, pause = 0.0, FIRST_PAUSE
+    async def _persist(
+        self, run: Callable[[Callable[[Connection], T]], T], work: Callable[[Connection], T], *, is_here: bool
+    ) -> T:
+        tries, waited = 0, 0.0
         while True:
             try:
-                return self._write(work)
+                if is_here:
+                    return run(work)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, run, work)
             except Exception as error:
-                if self._wait is None or waited >= BUSY_SECONDS or meaning(error) is not Meaning.AGAIN:
+                what = meaning(error)
+                if what is Meaning.MISTAKE:
                     raise
-            # BEGIN was refused, so nothing has been done yet.
-            await self._wait(pause)
-            waited, pause = waited + pause, min(pause * 2, LONGEST_PAUSE)
+                tries += 1
+                if not self._may_go_on(what, tries, waited):
+                    raise Unavailable(f"database: {error}") from error
+            self.tries_again[what] += 1
+            waited += await self._pause(tries)
+
+    def _may_go_on(self, what: Meaning, tries: int, waited: float) -> bool:
+        if self._is_sqlite and what is Meaning.LOCKED:
+            # BEGIN was refused: nothing has been done yet, and another writer needs milliseconds.
+            return tries < TRIES[Meaning.DEADLOCK] if self._wait is None else waited < BUSY_SECONDS
+        return tries < TRIES.get(what, 0)
+
+    async def _pause(self, tries: int) -> float:
+        seconds = min(FIRST_PAUSE * 2.0**tries, LONGEST_PAUSE) * (0.5 + self._chance() / 2)
+        if self._wait is not None:
+            await self._wait(seconds)
+        return seconds
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         if not self._is_sqlite:
-            with writing(self.engine) as connection:
-                return work(connection)
-        connection = self._kept(for_reading=False)
-        with connection.begin():
-            return work(connection)
+            return self._write_elsewhere(work)
+        return self._run_kept(work, for_reading=False)
+
+    def _write_elsewhere(self, work: Callable[[Connection], T]) -> T:
+        with self.engine.connect() as connection:
+            transaction = connection.begin()
+            try:
+                result = work(connection)
+            except Exception as error:
+                self._let_go(connection, error)
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except Exception as error:
+                self._let_go(connection, error)
+                if meaning(error) is Meaning.LOST:
+                    raise Unavailable(f"database: whether it was committed is not known ({error})") from error
+                raise
+            return result
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         if not self._is_sqlite:
             with reading(self.engine) as connection:
+                try:
+                    return work(connection)
+                except Exception as error:
+                    self._let_go(connection, error)
+                    raise
+        return self._run_kept(work, for_reading=True)
+
+    def _let_go(self, connection: Connection, error: Exception) -> None:
+        """Of a connection that is lost: prepared statements go past SQLAlchemy, so it does not know. The idle ones
+        are as old; the next one is new.
+        """
+        if meaning(error) is Meaning.LOST:
+            if not connection.invalidated:
+                connection.invalidate(error)
+            self.engine.dispose()
+
+    def _run_kept(self, work: Callable[[Connection], T], *, for_reading: bool) -> T:
+        connection = self._kept(for_reading=for_reading)
+        try:
+            with connection.begin():
                 return work(connection)
-        connection = self._kept(for_reading=True)
-        with connection.begin():
-            return work(connection)
+        except Exception as error:
+            if meaning(error) is Meaning.AWAY:
+                # What is opened next finds out for itself.
+                del self._mine.connections[for_reading]
+                connection.invalidate(error)
+            raise
 
     def _kept(self, *, for_reading: bool) -> Connection:
         """This thread's own: taking one out of the pool and putting it back costs more than most transactions do."""

@@ -10,7 +10,7 @@ ever out at once. `visible_at` of what is done or dead is the moment it became s
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, TypeVar
@@ -23,7 +23,6 @@ from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import Times, insert_or_ignore, times
 from sellerwatch.adapters.sql.prepared import Prepared
 from sellerwatch.adapters.sql.tables import queue_messages
-from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.ports.queue import DeadLetter, Delivery, Depth, Outgoing
 from sellerwatch.ports.time import Bell, Chance, Clock
 
@@ -78,7 +77,9 @@ class SqlQueue:
             if not isinstance(text, str)
         ]
         if rows:
-            await self._write(lambda connection: self._insert.many(connection, self._unknown(connection, rows, now)))
+            await self._database.write(
+                lambda connection: self._insert.many(connection, self._unknown(connection, rows, now))
+            )
             self._ring()
         return [text if isinstance(text, str) else None for text in texts]
 
@@ -87,11 +88,11 @@ class SqlQueue:
             return []
         until = self._clock.monotonic() + wait_seconds
         step = FIRST_STEP_SECONDS
-        got = await self._write(lambda connection: self._take(connection, count))
+        got = await self._database.write(lambda connection: self._take(connection, count))
         while not got and wait_seconds > 0:
-            ready_in = await self._read(self._ready_in)
+            ready_in = await self._database.read(self._ready_in)
             if ready_in <= 0:
-                got = await self._write(lambda connection: self._take(connection, count))
+                got = await self._database.write(lambda connection: self._take(connection, count))
             left = until - self._clock.monotonic()
             if left <= 0:
                 break
@@ -119,7 +120,7 @@ class SqlQueue:
         await self._held(sql.BURY_HELD, ((why, *held) for held in _parts([receipt])))
 
     async def depth(self) -> Depth:
-        return await self._read(self._depth)
+        return await self._database.read(self._depth)
 
     async def missing(self, task_ids: Sequence[str]) -> list[str]:
         def work(connection: Connection) -> list[str]:
@@ -129,10 +130,10 @@ class SqlQueue:
                 if not sql.WAITS.rows(connection, (self._name, f"outbox-{task_id}-", f"outbox-{task_id}."))
             ]
 
-        return await self._read(work)
+        return await self._database.read(work)
 
     async def dead_letters(self, count: int) -> list[DeadLetter]:
-        rows = await self._read(lambda connection: sql.LETTERS.rows(connection, (self._name, max(0, count))))
+        rows = await self._database.read(lambda connection: sql.LETTERS.rows(connection, (self._name, max(0, count))))
         return [self._letter(row) for row in rows]
 
     async def redrive(self, letter_ids: Sequence[str]) -> int:
@@ -143,7 +144,7 @@ class SqlQueue:
             return len(rows)
 
         now = self._clock.now()
-        count = await self._write(work)
+        count = await self._database.write(work)
         self._ring()
         return count
 
@@ -152,7 +153,7 @@ class SqlQueue:
             rows = sql.DEAD.rows(connection, _numbers(letter_ids), (self._name,))
             return sql.DROP.run(connection, [row[0] for row in rows])
 
-        return await self._write(work)
+        return await self._database.write(work)
 
     async def prune(self) -> int:
         """Forget what has been done for so long that its deduplication id need not be known any more; how many."""
@@ -161,9 +162,9 @@ class SqlQueue:
         def work(connection: Connection) -> int:
             return sql.DROP.run(connection, [row[0] for row in sql.FORGOTTEN.rows(connection, (self._name, before))])
 
-        count = last = await self._write(work)
+        count = last = await self._database.write(work)
         while last >= sql.BATCH:
-            last = await self._write(work)
+            last = await self._database.write(work)
             count += last
         return count
 
@@ -258,7 +259,7 @@ class SqlQueue:
         at = self._times.to_db(self._clock.now())
         params = [(at, *row) for row in rows]
         if params:
-            await self._write(lambda connection: statement.many(connection, params))
+            await self._database.write(lambda connection: statement.many(connection, params))
             self._ring()
 
     def _in(self, seconds: float) -> str | datetime:
@@ -273,12 +274,6 @@ class SqlQueue:
     def _ring(self) -> None:
         if self._bell is not None:
             self._bell.ring(f"queue:{self._name}")
-
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        return await persisting(lambda: self._database.write(watched(work)))
-
-    async def _read(self, work: Callable[[Connection], T]) -> T:
-        return await persisting(lambda: self._database.read(watched(work)))
 
 
 def _texts(message: Outgoing) -> tuple[str, str] | str:

@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from sellerwatch.adapters.sql import tables
-from sellerwatch.adapters.sql.dialect import SQLITE, for_dialect
+from sellerwatch.adapters.sql.dialect import SQLITE, for_definitions, for_dialect
 from sellerwatch.domain.errors import Invalid
 
 Way = Literal["up", "down"]
@@ -84,7 +84,10 @@ def script(dialect_name: str, *, now: datetime) -> str:
 
 
 def _move(engine: Engine, way: Way, revision: str, now: datetime | None) -> None:
-    with engine.begin() as connection, _environment(way, revision, now or _now(connection)) as environment:
+    with (
+        for_definitions(engine).begin() as connection,
+        _environment(way, revision, now or _now(connection)) as environment,
+    ):
         # What SQLite does between BEGIN and COMMIT it does whole, definitions included.
         environment.configure(connection=connection, transactional_ddl=connection.dialect.name == SQLITE)
         try:

@@ -25,7 +25,6 @@ from sellerwatch.adapters.sql.stores import (
     sellers,
     tasks,
 )
-from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.ports import store as port
 from sellerwatch.ports.leading import Leaderships
 from sellerwatch.ports.robots import RobotsKept
@@ -84,13 +83,11 @@ class SqlStore:
         self._pool_name = pool_name
 
     async def transact(self, work: Callable[[port.Unit], T]) -> T:
-        run = self._on_unit(work)
-        return await persisting(lambda: self._database.write(run))
+        return await self._database.write(self._on_unit(work))
 
     async def read(self, work: Callable[[port.Unit], T]) -> T:
-        run = self._on_unit(work)
-        return await persisting(lambda: self._database.read(run))
+        return await self._database.read(self._on_unit(work))
 
     def _on_unit(self, work: Callable[[port.Unit], T]) -> Callable[[Connection], T]:
         dialect = self._database.dialect
-        return watched(lambda connection: work(SqlUnit(Session(connection, dialect), self._pool_name)))
+        return lambda connection: work(SqlUnit(Session(connection, dialect), self._pool_name))

@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.pool import ledger, lend, members, settle, views
 from sellerwatch.adapters.sql.pool.turn import Turn
-from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.domain.identities import Identity, SealedToken
 from sellerwatch.domain.recollection import Above, Memory
 from sellerwatch.ports.pool import Grant, Lease, Limits, Outlook, PoolEvent, PoolFigures, Report, Standing
@@ -121,12 +120,10 @@ class SqlPool:
         return await self._read(ledger.above)
 
     async def _write(self, work: Callable[[Turn], T]) -> T:
-        step = watched(partial(self._step, work, writes=True))
-        return await persisting(lambda: self._database.write(step))
+        return await self._database.write(partial(self._step, work, writes=True))
 
     async def _read(self, work: Callable[[Turn], T]) -> T:
-        step = watched(partial(self._step, work, writes=False))
-        return await persisting(lambda: self._database.read(step))
+        return await self._database.read(partial(self._step, work, writes=False))
 
     def _step(self, work: Callable[[Turn], T], connection: Connection, *, writes: bool) -> T:
         # The clock is read inside: whoever waited for the database comes with the moment at which it was let in.

@@ -42,7 +42,6 @@ from sellerwatch.adapters.sql.tables import (
     sellers,
     user_agent_pool,
 )
-from sellerwatch.adapters.sql.trouble import persisting, watched
 from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
@@ -208,4 +207,4 @@ class SqlReports:
         return await self._read(lambda connection: every(connection, statement, make))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        return await persisting(lambda: self._database.read(watched(work)))
+        return await self._database.read(work)

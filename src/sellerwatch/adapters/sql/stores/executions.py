@@ -115,7 +115,7 @@ _OPEN_WITH_INTERVAL = Prepared(
         _E.status.in_((said(ExecutionStatus.STARTED), said(ExecutionStatus.IN_PROGRESS))),
         _E.started_at < bindparam("before"),
     )
-    .order_by(_E.started_at),
+    .order_by(_E.started_at, _E.id),
     ("before",),
 )
 _pending = (

@@ -5,14 +5,16 @@ is not ripe yet costs nothing; an observation is handed out whole or not at all,
 once. The content is written once and never again; bytes that are no text are kept as a person can read them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import Insert, bindparam, case, func, null, select, update
 
 from sellerwatch.adapters.sql.dialect import SQLITE, NewValue, skip_locked, upsert_by
-from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row, chunks
+from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import PerDialect, Session, cut, said
 from sellerwatch.adapters.sql.tables import product_raw_data
 from sellerwatch.domain.documents import DocumentKind
@@ -241,17 +243,23 @@ class Raws:
         return [RawSign(row[0], row[1], _KINDS[row[2]], self._session.from_db(row[3])) for row in rows]
 
     def _nobodys(self, pairs: Iterable[tuple[str, int]], count: int) -> list[tuple[str, int]]:
-        """Those of which we get the first row: whoever holds it may have the rest, and nobody waits for two."""
+        """Those of which we get the first row, until they have `count` ripe ones: whoever holds it may have the rest,
+        and nobody waits for two.
+        """
+        ripe = Counter(pairs)
         leaders = {
             row_id: (execution_id, item_no)
-            for wanted, items in _by_execution(pairs).items()
+            for wanted, items in _by_execution(ripe).items()
             for row_id, execution_id, item_no in self._session.rows_in(_LEADERS, items, (wanted,))
         }
-        mine: list[Row] = []
-        for some in chunks(sorted(leaders), count):
-            if len(mine) < count:
-                mine += self._session.rows_in(_LOCK_LEADERS, some)
-        return [leaders[row_id] for row_id, status in mine if status == RawStatus.PENDING]
+        row_of = {pair: row_id for row_id, pair in leaders.items()}
+        asked = [pair for pair in ripe if pair in row_of]
+        mine: list[tuple[str, int]] = []
+        while asked and (missing := count - sum(ripe[pair] for pair in mine)) > 0:
+            some, asked = _enough(asked, ripe, missing)
+            rows = self._session.rows_in(_LOCK_LEADERS, [row_of[pair] for pair in some])
+            mine += [leaders[row_id] for row_id, status in rows if status == RawStatus.PENDING]
+        return mine
 
     def _raw(self, row: Row) -> Raw:
         session = self._session
@@ -282,6 +290,15 @@ def _text(body: bytes) -> str:
     except UnicodeDecodeError:
         # Only what was refused already comes here: it is kept for a person to look at.
         return body.decode(errors="backslashreplace")
+
+
+def _enough(
+    pairs: list[tuple[str, int]], ripe: Counter[tuple[str, int]], count: int
+) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """The first of them that have `count` ripe rows together, and the others."""
+    together = accumulate(ripe[pair] for pair in pairs)
+    place = next((place for place, rows in enumerate(together, 1) if rows >= count), len(pairs))
+    return pairs[:place], pairs[place:]
 
 
 def _by_execution(pairs: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
