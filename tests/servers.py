@@ -189,13 +189,14 @@ class MariaDb:
         # Without TLS, whose preparation costs a client more than a test does.
         return f"mysql://root@127.0.0.1:{self.port}/{name}?ssl_disabled=true"
 
-    def start(self) -> None:
+    def start(self, *, anew: bool = True) -> None:
+        """`anew`: on another port when this one is taken."""
         for _ in range(TRIES):
             self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if self._answers():
                 return
             self.stop()
-            self.port = a_free_port()
+            self.port = a_free_port() if anew else self.port
         log = self._folder / "log-error"
         raise AssertionError(f"mariadbd does not start:\n{log.read_text() if log.exists() else ''}")
 

@@ -75,6 +75,7 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
         "executions": heal.executions,
         "daily_figures": heal.daily_figures,
         "retention": heal.retention,
+        "partitions": heal.partitions,
         "identities": identities.recover_due,
         "leases": identities.expire_leases,
         "tokens": identities.refresh_tokens,

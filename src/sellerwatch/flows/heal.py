@@ -10,6 +10,7 @@ at any time, twice at once; each says how much it found.
     executions          open without an open task          COMPLETED; open for too long: an alert
     daily figures       of a day that has ended            written
     retention           older than may be kept             deleted, a little at a time
+    partitions          a month to come, or long gone      made, or dropped
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,9 @@ from zoneinfo import ZoneInfo
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.retention import usage_kept_since
 from sellerwatch.domain.tasks import Task, TaskStatus
+from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool, WhyNot
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store, Unit
@@ -30,7 +33,6 @@ from sellerwatch.steps.closing import Closing, cancel_tasks
 
 _FIGURED_BACK = 31
 _DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
-_MONTH_DAYS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Heal:
     clock: Clock
     bell: Bell
     rules: HealRules
+    months: Partitions
 
     async def stuck_tasks(self) -> int:
         at = self.clock.now()
@@ -78,7 +81,7 @@ class Heal:
         before = at - timedelta(seconds=self.rules.orphan_seconds)
         if any(breaker.closed_at and breaker.closed_at > before for breaker in breakers):
             return 0
-        found = await self.store.read(lambda unit: unit.tasks.lock_orphans(before, self.rules.batch))
+        found = await self.store.transact(lambda unit: unit.tasks.lock_orphans(before, self.rules.batch))
         missing = set(await self.queue.missing([task.task_id for task in found]))
 
         def work(unit: Unit) -> int:
@@ -179,7 +182,7 @@ class Heal:
             "attempts": at - _DAYS_90,
             "breaker_events": at - _DAYS_90,
             "tasks": at - _DAYS_90,
-            "usage": at - timedelta(days=_MONTH_DAYS * self.rules.usage_retention_months),
+            "usage": usage_kept_since(at, self.rules.usage_retention_months),
             "task_outbox": at - _DAYS_30,
             "product_outbox": at - _DAYS_30,
             "scheduler_outbox": at - _DAYS_30,
@@ -187,10 +190,18 @@ class Heal:
             "queue": at - timedelta(minutes=10),
             "processes": at - timedelta(days=1),
         }
+        if await self.months.all():
+            # Dropped month by month.
+            del ages["usage"]
         pruned = 0
         for what, before in ages.items():
             pruned += await self.store.transact(partial(_prune, what=what, before=before, count=count))
         return pruned
+
+    async def partitions(self) -> int:
+        at = self.clock.now()
+        kept = await self.months.keep(at, usage_kept_since(at, self.rules.usage_retention_months))
+        return len(kept.made) + len(kept.dropped)
 
     def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> None:
         """On their way again, or FAILED when that was tried too often."""

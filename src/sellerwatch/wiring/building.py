@@ -18,6 +18,7 @@ from sellerwatch.adapters.robots import ProtegoReader
 from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.partitions import SqlPartitions
 from sellerwatch.adapters.sql.pool import SqlPool
 from sellerwatch.adapters.sql.reports import SqlReports
 from sellerwatch.adapters.sql.store import SqlStore
@@ -40,6 +41,7 @@ from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store
@@ -98,6 +100,7 @@ def build(
     leading = LeadingPool({Engine.SQL: kept, Engine.REDIS: elsewhere}, store, clock) if elsewhere else None
     pool: Pool = leading or kept
     queue = queue_of(settings, database, clock, chance, bell, poll_seconds)
+    months: Partitions = SqlPartitions(database)
     vault = Vault(settings.token_ring, chance.token_bytes)
     reader = Parse()
     dial = partial(Http1, allow_plain_http=settings.allow_plain_http)
@@ -105,7 +108,9 @@ def build(
         transport = HttpTransport(settings.marketplace_url, dial)
     alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
     product_server = product_server or product_server_of(settings, clock, dial)
-    outside = _outside(settings, owner, clock, chance, bell, store, pool, queue, vault, reader, transport, poll_seconds)
+    outside = _outside(
+        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds
+    )
     announce = Announce(
         store,
         BuiltinSchedules(),
@@ -127,6 +132,7 @@ def build(
         store=store,
         pool=pool,
         queue=queue,
+        months=months,
         vault=vault,
         reader=reader,
         reports=SqlReports(database),
@@ -159,6 +165,7 @@ def _outside(
     chance: Chance,
     bell: Bell,
     store: Store,
+    months: Partitions,
     pool: Pool,
     queue: Queue,
     vault: Vault,
@@ -238,7 +245,7 @@ def _outside(
             Orders(settings.concurrency, settings.claim_seconds, settings.shutdown_seconds, poll_seconds),
             group_seconds,
         ),
-        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings)),
+        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), months),
     )
 
 

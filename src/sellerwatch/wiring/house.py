@@ -25,6 +25,7 @@ from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.reports import Reports
@@ -61,6 +62,7 @@ class House:
     store: Store
     pool: Pool
     queue: Queue
+    months: Partitions
     vault: Vault
     reader: Reader
     reports: Reports

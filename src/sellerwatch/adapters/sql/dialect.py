@@ -85,18 +85,9 @@ def engine(url: str, *, pool_min: int = 10, pool_max: int = 50, busy_seconds: fl
     """
     address = database_url(url)
     if address.get_backend_name() != SQLITE:
-        return create_engine(
-            address,
-            # Positional, whatever the driver would prefer: prepared statements are given rows.
-            paramstyle="format",
-            isolation_level="READ COMMITTED",
-            pool_size=pool_min,
-            max_overflow=max(0, pool_max - pool_min),
-            pool_recycle=1800,
-            # Every transaction ends before its connection goes back, so that needs no statement of its own.
-            pool_reset_on_return=None,
-            connect_args=_session(busy_seconds, answer_seconds=ANSWER_SECONDS),
-        )
+        answer = {"read_timeout": ANSWER_SECONDS, "write_timeout": ANSWER_SECONDS}
+        kept = {"pool_size": pool_min, "max_overflow": max(0, pool_max - pool_min), "pool_recycle": 1800}
+        return _mysql(address, busy_seconds, answer, **kept)
     # Without a level of its own the driver begins nothing by itself; `_begin` does.
     arguments: dict[str, Any] = {
         "isolation_level": None,
@@ -119,29 +110,37 @@ def for_definitions(engine: Engine) -> Engine:
     """Another one, for changes of shape: these may take as long as they take, but are not waited for in line, where
     they would hold up everybody behind them.
     """
-    if engine.dialect.name == SQLITE:
-        return engine
-    url = engine.url
-    return create_engine(
-        url, paramstyle="format", isolation_level="READ COMMITTED", poolclass=NullPool, connect_args=_session(10.0)
+    return engine if engine.dialect.name == SQLITE else _mysql(engine.url, 10.0, {}, poolclass=NullPool)
+
+
+def _mysql(address: URL, busy_seconds: float, arguments: dict[str, Any], **pool: Any) -> Engine:
+    made = create_engine(
+        address,
+        # Positional, whatever the driver would prefer: prepared statements are given rows.
+        paramstyle="format",
+        isolation_level="READ COMMITTED",
+        # Every transaction ends before its connection goes back, so that needs no statement of its own.
+        pool_reset_on_return=None,
+        connect_args={"connect_timeout": CONNECT_SECONDS} | arguments,
+        **pool,
     )
-
-
-def _session(busy_seconds: float, *, answer_seconds: int | None = None) -> dict[str, Any]:
-    """What every MySQL session is told: UTC, strict, byte by byte, and how long it waits for whom."""
     seconds = max(1, round(busy_seconds))
-    variables = {
+    session = {
         "time_zone": "'+00:00'",
         "sql_mode": f"'{SQL_MODE}'",
         "collation_connection": "utf8mb4_bin",
         "innodb_lock_wait_timeout": seconds,
         "lock_wait_timeout": seconds,
     }
-    told = ", ".join(f"{name} = {value}" for name, value in variables.items())
-    arguments: dict[str, Any] = {"init_command": f"SET {told}", "connect_timeout": CONNECT_SECONDS}
-    if answer_seconds is not None:
-        arguments |= {"read_timeout": answer_seconds, "write_timeout": answer_seconds}
-    return arguments
+    told = f"SET {', '.join(f'{name} = {value}' for name, value in session.items())}"
+
+    # After SQLAlchemy's own words to a new connection, which set a collation by themselves.
+    @event.listens_for(made, "connect")
+    def _tell(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(told)
+
+    return made
 
 
 def opened(engine: Engine, *, for_reading: bool, waits: bool = True) -> Connection:

@@ -67,8 +67,11 @@ def check(engine: Engine) -> list[str]:
         wanted = for_dialect(tables.metadata, connection.dialect.name)
         context = MigrationContext.configure(
             connection,
-            # Alembic knows no direction of indexes and no checks; `_keys` compares those.
-            opts={"compare_server_default": True, "include_object": lambda _item, _name, kind, *_rest: kind != "index"},
+            opts={
+                "compare_server_default": _defaults_differ,
+                # Alembic knows no direction of indexes and no checks; `_keys` compares those.
+                "include_object": lambda _item, _name, kind, *_rest: kind != "index",
+            },
         )
         lines = [line for difference in compare_metadata(context, wanted) for line in _told(difference)]
         return sorted([*lines, *_keys(connection, wanted)])
@@ -116,6 +119,21 @@ def _now(connection: Connection) -> datetime:
     else:
         at = connection.execute(select(func.utc_timestamp(type_=DateTime()))).scalar_one()
     return at.replace(tzinfo=UTC)
+
+
+def _defaults_differ(
+    _context: MigrationContext,
+    _found: Column[Any],
+    _wanted: Column[Any],
+    found: str | None,
+    _of: Any,
+    wanted: str | None,
+) -> bool | None:
+    """Numbers by their value: MariaDB gives a default of a DECIMAL the places of its column. Else Alembic judges."""
+    try:
+        return float((found or "").strip("'")) != float((wanted or "").strip("'"))
+    except ValueError:
+        return None
 
 
 def _told(difference: Any) -> list[str]:

@@ -6,10 +6,11 @@ import typer
 
 from sellerwatch.entry.cli.door import end_badly, group, is_missing, run, settings_of
 from sellerwatch.entry.cli.options import Json
-from sellerwatch.entry.console.tables import complain, put_json, say
+from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count
 
 if TYPE_CHECKING:
+    from sellerwatch.ports.partitions import Kept, Partition
     from sellerwatch.wiring import House
 
 app = group("The database: its shape, and what in it may be forgotten.")
@@ -54,15 +55,22 @@ def check(ctx: typer.Context, as_json: Json = False) -> None:
 
 @app.command(epilog="Example: sellerwatch db partitions")
 def partitions(ctx: typer.Context, as_json: Json = False) -> None:
-    """List the partitions of the log of requests, where the database has them."""
-    if settings_of(ctx).embedded:
-        if as_json:
-            put_json([])
-        else:
-            say("SQLite has no partitions: the log of requests is pruned row by row")
-        return
-    complain("error: partitions are kept from the MySQL release on")
-    end_badly()
+    """Keep the months of the log of requests, where the database has partitions, and list them; harmless at any time."""
+    from sellerwatch.domain.retention import usage_kept_since  # noqa: PLC0415 - slow to load
+
+    async def work(house: "House") -> tuple["Kept", list["Partition"]]:
+        at = house.clock.now()
+        kept = await house.months.keep(at, usage_kept_since(at, house.settings.usage_retention_months))
+        return kept, await house.months.all()
+
+    kept, found = run(ctx, work)
+    if as_json:
+        put_json([{"name": each.name, "before": each.before, "rows": each.rows} for each in found])
+    elif not found:
+        say("SQLite has no partitions: the log of requests is pruned row by row")
+    else:
+        draw(table(["partition", "before", right("rows")], [_row(each) for each in found]))
+        say(f"{count(len(kept.made), 'month')} made, {count(len(kept.dropped), 'month')} dropped")
 
 
 @app.command(epilog="Example: sellerwatch db prune")
@@ -79,6 +87,10 @@ def prune(ctx: typer.Context) -> None:
         return pruned
 
     say(f"{count(run(ctx, work), 'row')} deleted")
+
+
+def _row(partition: "Partition") -> tuple[str, str | None, int]:
+    return partition.name, f"{partition.before:%F}" if partition.before else None, partition.rows
 
 
 def _move(ctx: typer.Context, revision: str | None) -> str:
