@@ -48,7 +48,7 @@ def test_every_statement_can_be_said_to_mysql(statement: Prepared | PreparedIn) 
 
 @pytest.mark.parametrize(
     "statement",
-    [tasks._LOCK_STUCK, tasks._LOCK_ORPHANS, publications._TAKE, publications._ZOMBIES, schedules._LOCK_DUE],
+    [tasks._LOCK_STUCK, publications._TAKE, publications._ZOMBIES, schedules._LOCK_DUE],
 )
 def test_what_several_take_from_is_passed_over_where_another_holds_it(statement: Prepared) -> None:
     assert statement._sql(mysql.dialect())[0].endswith("FOR UPDATE SKIP LOCKED")
@@ -65,8 +65,8 @@ def test_what_several_take_from_is_passed_over_where_another_holds_it(statement:
         (publications, "_ARE_OUT", "idx_task_id"),
         (publications, "_ZOMBIES", "idx_claim (status=?)"),
         (tasks, "_LOCK_STUCK", "idx_status_created_at (status=?)"),
-        (tasks, "_LOCK_ORPHANS", "idx_status_created_at (status=?)"),
-        (tasks, "_LOCK_ORPHANS", "crawler_task_outbox__idx_task_id"),
+        (tasks, "_ORPHANS", "idx_status_created_at (status=?)"),
+        (tasks, "_ORPHANS", "crawler_task_outbox__idx_task_id"),
         (tasks, "_MARK_PUBLISHED", "idx_task_id"),
         (tasks, "_OPEN_ITEMS", "uk_execution_task (execution_id=? AND task_type=? AND item_no=?)"),
         (tasks, "_ABANDON", "idx_attempt_id"),

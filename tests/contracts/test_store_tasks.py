@@ -146,10 +146,10 @@ async def test_orphans_are_published_long_ago_sent_and_not_looked_at_since(store
     await put(store, lost, unsent, young, running)
     rows = [a_publication(task, status=TaskOutboxStatus.SENT) for task in (lost, young, running)]
     await store.transact(lambda unit: unit.publications.add([*rows, a_publication(unsent)]))
-    assert await store.transact(lambda unit: unit.tasks.lock_orphans(at(50), 10)) == [lost]
+    assert await store.read(lambda unit: unit.tasks.orphans(at(50), 10)) == [lost]
     await store.transact(lambda unit: unit.tasks.note_orphans([lost.task_id], at(60)))
-    assert await store.transact(lambda unit: unit.tasks.lock_orphans(at(50), 10)) == []
-    assert await store.transact(lambda unit: unit.tasks.lock_orphans(at(61), 10)) == [lost]
+    assert await store.read(lambda unit: unit.tasks.orphans(at(50), 10)) == []
+    assert await store.read(lambda unit: unit.tasks.orphans(at(61), 10)) == [lost]
 
 
 async def test_an_attempt_is_written_when_it_begins_and_when_it_ends(store: Store, database: Database) -> None:

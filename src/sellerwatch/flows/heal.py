@@ -81,7 +81,7 @@ class Heal:
         before = at - timedelta(seconds=self.rules.orphan_seconds)
         if any(breaker.closed_at and breaker.closed_at > before for breaker in breakers):
             return 0
-        found = await self.store.transact(lambda unit: unit.tasks.lock_orphans(before, self.rules.batch))
+        found = await self.store.read(lambda unit: unit.tasks.orphans(before, self.rules.batch))
         missing = set(await self.queue.missing([task.task_id for task in found]))
 
         def work(unit: Unit) -> int:

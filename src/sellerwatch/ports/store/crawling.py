@@ -118,8 +118,8 @@ class Tasks(Protocol):
     def lock_stuck(self, at: datetime, started_before: datetime, count: int) -> list[Task]:
         """RUNNING with the claim run out, or since too long."""
 
-    def lock_orphans(self, before: datetime, count: int) -> list[Task]:
-        """PUBLISHED since before this moment, their outbox row SENT, and not looked at by `note_orphans` since."""
+    def orphans(self, before: datetime, count: int) -> list[Task]:
+        """PUBLISHED since before this moment, their outbox row SENT, and not looked at by `note_orphans` since; nothing is locked."""
 
     def note_orphans(self, task_ids: Sequence[str], at: datetime) -> None: ...
 

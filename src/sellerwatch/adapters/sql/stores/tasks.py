@@ -116,15 +116,13 @@ _LOCK_STUCK = Prepared(
     ("at", "started_before", "count"),
 )
 _sent = select(_O.id).where(_O.task_id == _T.task_id, _O.status == said(TaskOutboxStatus.SENT)).correlate(crawler_tasks)
-_LOCK_ORPHANS = Prepared(
-    skip_locked(
-        _whole.where(
-            _T.status == said(TaskStatus.PUBLISHED),
-            _T.published_at < bindparam("before"),
-            or_(_T.checked_at.is_(None), _T.checked_at < bindparam("before")),
-            _sent.exists(),
-        ).limit(bindparam("count"))
-    ),
+_ORPHANS = Prepared(
+    _whole.where(
+        _T.status == said(TaskStatus.PUBLISHED),
+        _T.published_at < bindparam("before"),
+        or_(_T.checked_at.is_(None), _T.checked_at < bindparam("before")),
+        _sent.exists(),
+    ).limit(bindparam("count")),
     ("before", "count"),
 )
 _NOTE_ORPHANS = PreparedIn(
@@ -219,8 +217,8 @@ class Tasks:
         to_db = self._session.to_db
         return self._tasks(self._session.rows(_LOCK_STUCK, (to_db(at), to_db(started_before), count)))
 
-    def lock_orphans(self, before: datetime, count: int) -> list[Task]:
-        return self._tasks(self._session.rows(_LOCK_ORPHANS, (self._session.to_db(before), count)))
+    def orphans(self, before: datetime, count: int) -> list[Task]:
+        return self._tasks(self._session.rows(_ORPHANS, (self._session.to_db(before), count)))
 
     def note_orphans(self, task_ids: Sequence[str], at: datetime) -> None:
         self._session.run_in(_NOTE_ORPHANS, task_ids, (self._session.to_db(at),))
