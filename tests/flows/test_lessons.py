@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.domain.documents import Document, DocumentKind
 from sellerwatch.domain.errors import Trouble, Unavailable
 from sellerwatch.domain.executions import ExecutionStatus
@@ -26,16 +27,20 @@ LIST = "/mustit-api/facade-api/v1/searchmini-shop-search?sellerId=a&pageNo=0&pag
 
 
 class Failing:
-    """A store that fails now and then: before its commit, and, with `after`, after it, when the answer is lost."""
+    """A store that fails one time in so many: before its commit, or, with `after`, after it, when the answer is lost.
+
+    By chance and not by count: else a loop whose transactions are a multiple of that would fail at the same one for
+    ever, and no house could live with that.
+    """
 
     def __init__(self, store: Store, every: int, *, after: bool) -> None:
-        self._transact, self._every, self._after, self.calls = store.transact, every, after, 0
+        self._transact, self._every, self._after = store.transact, every, after
+        self._chance = SeededChance(every)
         self.is_failing = True
         store.transact = self  # type: ignore[method-assign, assignment]
 
     async def __call__(self, work: Callable[..., Any]) -> Any:
-        self.calls += 1
-        if not self.is_failing or self.calls % self._every:
+        if not self.is_failing or self._chance.random() * self._every >= 1:
             return await self._transact(work)
         if self._after:
             await self._transact(work)
