@@ -12,6 +12,7 @@ from builders import NOON, a_publication, a_schedule, a_seller, a_task, an_execu
 from desk import a_change, a_product, a_raw, an_event, new_house
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.reports import SqlReports
+from sellerwatch.adapters.sql.reports.politeness import AT_ONCE
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.breakers import Breaker, BreakerScope
 from sellerwatch.domain.executions import ExecutionStatus
@@ -21,7 +22,7 @@ from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.sellers import CrawlSource, SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports import Box, Overview
-from sellerwatch.ports.store import Unit
+from sellerwatch.ports.store import Unit, Usage
 
 DAY = date(2026, 3, 2)
 
@@ -310,3 +311,18 @@ async def test_no_question_takes_more_statements_when_there_is_more_to_tell(plac
     await place.plant(more)
     assert [await place.statements(ask) for ask in questions] == few
     assert max(few) <= 20
+
+
+async def test_a_day_longer_than_a_page_of_the_log_is_told_whole_and_in_order(place: Place) -> None:
+    """Many of one moment, on both sides of a page's end."""
+    moments = [NOON + timedelta(seconds=number // 7) for number in range(2 * AT_ONCE + 11)]
+    usages = [
+        Usage(1 + number % 50, "https://market.test/", moment, is_success=bool(number % 3))
+        for number, moment in enumerate(moments)
+    ]
+    await place.plant(lambda unit: unit.chores.log_usage(usages))
+    seen = await place.reports.politeness(NOON, NOON + timedelta(days=1))
+    assert seen.site.requests == len(usages)
+    assert sum(its.requests for its in seen.identities.values()) == len(usages)
+    assert seen.site.in_a_second.requests == 7
+    assert await place.statements(lambda: place.reports.politeness(NOON, NOON + timedelta(days=1))) <= 7

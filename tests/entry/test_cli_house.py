@@ -123,7 +123,7 @@ def test_identities_that_need_attention_come_first(desk: Desk) -> None:
     assert len(refused.problems) == 1
     found = desk.type("agents", "status", "--json").json
     assert (found["totalCount"], found["suspendedCount"], found["blockedCount"]) == (100, 1, 1)
-    assert [one["agentId"] for one in found["identities"]][:3] == [7, 9, 1]
+    assert [one["agentId"] for one in found["identities"]][:3] == [9, 7, 1]
     drawn = desk.type("agents", "status").out
     assert "40 of 100 (--all)" in drawn
     assert "100 identities: 98 available, 1 suspended, 1 blocked" in drawn

@@ -1,23 +1,18 @@
 """`sellerwatch agents …`: the identities that requests are made as, and how they stand."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.errors import Refused
-from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus
 from sellerwatch.domain.user_agents import user_agents
 from sellerwatch.entry.cli.door import end_badly, group, run
-from sellerwatch.entry.cli.options import Json
-from sellerwatch.entry.console import shapes
-from sellerwatch.entry.console.status import pool_line
-from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table, terminal
-from sellerwatch.entry.console.text import count, since, until
-from sellerwatch.ports.pool import PoolFigures, Standing
+from sellerwatch.entry.cli.manners import report
+from sellerwatch.entry.cli.standing import status
+from sellerwatch.entry.console.tables import complain, say
+from sellerwatch.entry.console.text import count
 
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
@@ -79,31 +74,8 @@ def retire(ctx: typer.Context, numbers: Numbers) -> None:
         end_badly()
 
 
-@app.command(epilog="Example: sellerwatch agents status --all")
-def status(
-    ctx: typer.Context,
-    everyone: Annotated[bool, typer.Option("--all", help="All of them, not the first 40.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show how the identities stand, those that need attention first."""
-
-    async def work(house: "House") -> tuple[list[Standing], PoolFigures, datetime]:
-        await house.load_pool()
-        return await _standings(house), await house.pool.figures(), house.clock.now()
-
-    standings, figures, now = run(ctx, work)
-    standings.sort(key=lambda standing: _attention(standing, now))
-    if as_json:
-        put_json({**shapes.pool(figures), "identities": [shapes.identity(standing) for standing in standings]})
-        return
-    shown = standings if everyone else standings[:40]
-    room = max(20, terminal().width - 75)
-    figures_of = [right("id"), Column("state"), right("health"), right("left")]
-    said_of = [Column("next free"), Column("breaker"), Column("token"), Column("user agent")]
-    draw(table([*figures_of, *said_of], [_row(standing, now, room) for standing in shown]))
-    if len(shown) < len(standings):
-        say(f"{len(shown)} of {len(standings)} (--all)")
-    say(pool_line(figures, now))
+app.command(epilog="Example: sellerwatch agents status --watch")(status)
+app.command(epilog="Example: sellerwatch agents report --date 2026-11-18")(report)
 
 
 @app.command(epilog="Example: sellerwatch agents suspend 17")
@@ -171,48 +143,3 @@ def _each(
         complain(f"error: {line}")
     if refused:
         end_badly()
-
-
-async def _standings(house: "House") -> list[Standing]:
-    found: dict[int, Standing] = {}
-    revision = 0
-    while some := await house.pool.standings(revision, BATCH):
-        found |= {standing.identity.agent_id: standing for standing in some}
-        revision = some[-1].revision
-    return list(found.values())
-
-
-def _attention(standing: Standing, now: datetime) -> tuple[int, int]:
-    """The smaller, the sooner a person should look."""
-    identity = standing.identity
-    if identity.status is IdentityStatus.BLOCKED:
-        rank = 3 if identity.is_blocked_by_hand else 0
-    elif identity.status is IdentityStatus.SUSPENDED:
-        rank = 1 if identity.health_score < HEALTH_MIN else 2
-    elif standing.breaker.state is not BreakerState.CLOSED:
-        rank = 4
-    elif standing.paused_until and standing.paused_until > now:
-        rank = 5
-    else:
-        rank = 6 if not standing.remaining else 7
-    return rank, identity.health_score * 1_000_000 + identity.agent_id
-
-
-def _row(standing: Standing, now: datetime, room: int) -> tuple[object, ...]:
-    identity, token = standing.identity, standing.identity.token
-    next_free = "lent" if standing.leased_until and standing.leased_until > now else until(standing.next_free_at, now)
-    return (
-        identity.agent_id,
-        identity.status,
-        identity.health_score,
-        standing.remaining,
-        next_free if identity.status is IdentityStatus.AVAILABLE else _back(standing, now),
-        standing.breaker.state,
-        f"{since(token.issued_at, now)} old" if token else "none",
-        identity.user_agent if len(identity.user_agent) <= room else f"{identity.user_agent[: room - 1]}…",
-    )
-
-
-def _back(standing: Standing, now: datetime) -> str:
-    at = standing.identity.recovers_at()
-    return f"back {until(at, now)}" if at else "by hand only"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Protocol
 
+from sellerwatch.domain.politeness import Politeness
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports.figures import (
@@ -151,3 +152,7 @@ class Reports(Protocol):
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         """Of the day that begins and ends at these moments. When its tasks are forgotten, what was noted of it."""
+
+    async def politeness(self, start: datetime, end: datetime) -> Politeness:
+        """Of the requests that left between the two, by the log of usage, in one pass over it; what the log has
+        forgotten (`USAGE_RETENTION_MONTHS`) is not told."""

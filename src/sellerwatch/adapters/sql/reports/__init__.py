@@ -15,6 +15,7 @@ from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
 from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, product_counts
 from sellerwatch.adapters.sql.reports.crawling import crawling
 from sellerwatch.adapters.sql.reports.history import difference_between, lags_since, product_at, versions_after
+from sellerwatch.adapters.sql.reports.politeness import politeness
 from sellerwatch.adapters.sql.reports.reading import every, first
 from sellerwatch.adapters.sql.reports.rows import (
     CHANGE,
@@ -42,6 +43,7 @@ from sellerwatch.adapters.sql.tables import (
     sellers,
     user_agent_pool,
 )
+from sellerwatch.domain.politeness import Politeness
 from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
@@ -193,6 +195,9 @@ class SqlReports:
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         return await self._read(lambda connection: crawling(connection, seller_id, day, start, end))
+
+    async def politeness(self, start: datetime, end: datetime) -> Politeness:
+        return await self._read(lambda connection: politeness(connection, start, end))
 
     async def _page(self, statement: Select[Any], make: Callable[[RowMapping], T], page: int, size: int) -> Page[T]:
         def work(connection: Connection) -> Page[T]:
