@@ -269,3 +269,22 @@ async def test_nothing_to_record_is_no_trouble(store: Store) -> None:
     await store.transact(lambda unit: unit.breakers.record([]))
     await save(store)
     assert at(0) == NOON
+
+
+async def test_resealed_a_token_is_the_same_and_one_that_was_replaced_meanwhile_is_not_brought_back(
+    store: Store,
+) -> None:
+    await add(store, "UA one", "UA two", "UA three")
+    one, two, three = await everyone(store)
+    await keep(store, one.agent_id, a_token("a", cookies=a_token("c").sealed))
+    await keep(store, two.agent_id, a_token("b"))
+    await keep(store, two.agent_id, a_token("d"), 1)
+    fresh = a_token("a", key="k2", cookies=a_token("c", key="k2").sealed)
+    asked = [(one.agent_id, fresh), (two.agent_id, a_token("b", key="k2")), (three.agent_id, a_token("a", key="k3"))]
+    assert await store.transact(lambda unit: unit.identities.reseal(asked, at(2))) == 2
+    found = {identity.agent_id: identity.token for identity in await everyone(store)}
+    kept = found[one.agent_id]
+    assert kept is not None
+    assert (kept.sealed, kept.cookies, kept.issued_at) == (fresh.sealed, fresh.cookies, at(0))
+    assert found[two.agent_id] == a_token("d")
+    assert found[three.agent_id] is None

@@ -7,8 +7,8 @@ an error or a repr. Refuses: an empty ring, a key that is not 32 bytes, a key fi
 
 Fingerprints are HMAC-SHA-256 under a key derived from the OLDEST key, the last of the ring. A new key goes to the
 front, so fingerprints stay what they are while a rotation is under way and processes with the old and the new ring
-agree. Only when the oldest key is taken out do they change: `agents rekey` writes them anew together with the
-ciphertexts. Until then the same token may take a second row, which harms nothing.
+agree. Only when the oldest key is taken out do they change: then a token that is issued again is not known again, and
+takes a second row, which harms nothing.
 """
 
 import base64

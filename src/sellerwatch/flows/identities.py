@@ -5,12 +5,13 @@ record, and a person where one is needed: the pool never drains without anyone b
 an event is written twice over itself.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
+from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus, SealedToken
 from sellerwatch.ports.leading import Leading
 from sellerwatch.ports.pool import Pool, PoolEvent, PoolEventKind, Standing
@@ -21,8 +22,18 @@ from sellerwatch.steps.asking import Asking
 _ALERT_OF = {BreakerScope.POOL: "pool_breaker_open", BreakerScope.SITE: "site_breaker_open"}
 _BACK = frozenset({PoolEventKind.RECOVERED, PoolEventKind.UNBLOCKED})
 _REFRESH_AHEAD = timedelta(minutes=10)
+REKEY_PASSES = 3
 _LOOKED_AT = 1000
 """Of those that are due many may be lent or spent just now; they must not stand before the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rekeyed:
+    """How many tokens were sealed anew, how many no key opens any more, and how many were still under another key."""
+
+    sealed_anew: int
+    unreadable: int
+    left: int
 
 
 @dataclass(slots=True)
@@ -133,20 +144,43 @@ class Identities:
         await self.load()
         return retired
 
-    async def rekey(self, reseal: Callable[[str, str], str]) -> int:
-        """Every stored token under the first key of the ring; how many were under another."""
-        tokens = await self.store.read(lambda unit: unit.identities.tokens())
-        at, count = self.clock.now(), 0
-        for agent_id, token in tokens:
-            sealed = reseal(token.sealed, f"user_agent_token.token_value:{agent_id}")
-            cookies = token.cookies and reseal(token.cookies, f"user_agent_token.cookies:{agent_id}")
-            if sealed == token.sealed and cookies == token.cookies:
-                continue
-            fresh = SealedToken(sealed, token.fingerprint, token.issued_at, token.expires_at, cookies)
-            await self.pool.keep_token(agent_id, fresh)
-            await self.store.transact(partial(_keep_token, agent_id=agent_id, token=fresh, at=at))
-            count += 1
-        return count
+    async def rekey(self, reseal: Callable[[str, str], str]) -> Rekeyed:
+        """Every token under the first key of the ring, in the pool and in the record, while both are in use.
+
+        What is issued meanwhile is found by the next pass. A process that still has the old ring goes on issuing under
+        the old key: that is `left`.
+        """
+        sealed_anew: set[int] = set()
+        unreadable: set[int] = set()
+        for _ in range(REKEY_PASSES):
+            renewed, lost = await self._rekey_once(reseal)
+            unreadable |= lost
+            if not renewed:
+                return Rekeyed(len(sealed_anew), len(unreadable), 0)
+            sealed_anew |= renewed
+        return Rekeyed(len(sealed_anew), len(unreadable), len((await self._rekey_once(reseal))[0]))
+
+    async def _rekey_once(self, reseal: Callable[[str, str], str]) -> tuple[set[int], set[int]]:
+        """Whose token was sealed anew, and whose could not be opened: it is discarded, as it would be at its next use."""
+        recorded = await self.store.read(lambda unit: unit.identities.tokens())
+        fresh, spoiled = _resealed(recorded, reseal)
+        renewed = {agent_id for agent_id, _ in fresh}
+        at = self.clock.now()
+        await self.store.transact(lambda unit: unit.identities.reseal(fresh, at))
+        lent = [(each.identity.agent_id, each.identity.token) async for each in self._standings()]
+        fresh, lost = _resealed([(agent_id, token) for agent_id, token in lent if token], reseal)
+        for agent_id, token in fresh:
+            await self.pool.keep_token(agent_id, token)
+        for agent_id in lost:
+            await self.pool.discard_token(agent_id)
+        return renewed | {agent_id for agent_id, _ in fresh}, lost | spoiled
+
+    async def _standings(self) -> AsyncIterator[Standing]:
+        revision = 0
+        while some := await self.pool.standings(revision):
+            for standing in some:
+                yield standing
+            revision = some[-1].revision
 
     def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent]) -> None:
         at = self.clock.now()
@@ -203,8 +237,23 @@ def _note_refresh(unit: Unit, usage: Usage, at: datetime, *, is_success: bool) -
     unit.identities.note_refresh(usage.agent_id, at, is_success=is_success)
 
 
-def _keep_token(unit: Unit, agent_id: int, token: SealedToken, at: datetime) -> None:
-    unit.identities.keep_token(agent_id, token, at)
+def _resealed(
+    tokens: Iterable[tuple[int, SealedToken]], reseal: Callable[[str, str], str]
+) -> tuple[list[tuple[int, SealedToken]], set[int]]:
+    """Those that were under another key, and whose can't be opened under any."""
+    fresh: list[tuple[int, SealedToken]] = []
+    lost: set[int] = set()
+    for agent_id, token in tokens:
+        try:
+            sealed = reseal(token.sealed, f"user_agent_token.token_value:{agent_id}")
+            cookies = token.cookies and reseal(token.cookies, f"user_agent_token.cookies:{agent_id}")
+        except Unreadable:
+            lost.add(agent_id)
+            continue
+        if (sealed, cookies) != (token.sealed, token.cookies):
+            kept = SealedToken(sealed, token.fingerprint, token.issued_at, token.expires_at, cookies)
+            fresh.append((agent_id, kept))
+    return fresh, lost
 
 
 def _retire(unit: Unit, agent_ids: list[int], at: datetime) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.domain.errors import Refused
+from sellerwatch.domain.errors import Refused, Unavailable
 from sellerwatch.domain.user_agents import user_agents
 from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.manners import report
@@ -15,6 +15,7 @@ from sellerwatch.entry.console.tables import complain, say
 from sellerwatch.entry.console.text import count
 
 if TYPE_CHECKING:
+    from sellerwatch.flows.identities import Rekeyed
     from sellerwatch.wiring import House
 
 app = group("Identities: whom requests are made as.")
@@ -104,16 +105,22 @@ def unblock(ctx: typer.Context, numbers: Numbers) -> None:
 
 @app.command(epilog="Example: SELLERWATCH_TOKEN_KEYS=k2:…,k1:… sellerwatch agents rekey")
 def rekey(ctx: typer.Context) -> None:
-    """Seal every kept token under the first of TOKEN_KEYS; then the old key may go."""
+    """Seal every kept token under the first of TOKEN_KEYS; then the old key may go. Exit 1 when it may not yet."""
     rekeyed = run(ctx, _rekey)
-    say(f"{count(rekeyed, 'token')} sealed anew")
+    say(f"{count(rekeyed.sealed_anew, 'token')} sealed anew")
+    if rekeyed.unreadable:
+        say(f"{count(rekeyed.unreadable, 'token')} no key of TOKEN_KEYS opens: discarded, new ones are asked for")
+    if rekeyed.left:
+        complain("error: others still seal under another key: start every process with the new TOKEN_KEYS, then again")
+        end_badly()
 
 
-async def _rekey(house: "House") -> int:
+async def _rekey(house: "House") -> "Rekeyed":
     def reseal(sealed: str, row: str) -> str:
         return house.vault.seal(house.vault.open(sealed, row), row) if house.vault.needs_rekey(sealed) else sealed
 
-    await house.load_pool()
+    if not await house.load_pool():
+        raise Unavailable("no engine leads the pool just now, and what it holds would be left: try again")
     return await house.identities.rekey(reseal)
 
 

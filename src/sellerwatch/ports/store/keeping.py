@@ -50,6 +50,10 @@ class Identities(Protocol):
     def tokens(self) -> list[tuple[int, SealedToken]]:
         """Every active token: for rekeying."""
 
+    def reseal(self, tokens: Sequence[tuple[int, SealedToken]], at: datetime) -> int:
+        """The same tokens, told by their fingerprints, under another key; one that was replaced meanwhile is not brought
+        back. How many were found."""
+
 
 class Breakers(Protocol):
     def record(self, transitions: Sequence[Transition]) -> None:

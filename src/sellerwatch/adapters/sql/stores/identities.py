@@ -156,6 +156,12 @@ _REFRESH_DUE = Prepared(
     .limit(bindparam("count")),
     ("at", "count"),
 )
+_RESEAL = Prepared(
+    update(user_agent_token)
+    .where(_T.agent_id == bindparam("agent"), _T.token_fingerprint == bindparam("its"))
+    .values(token_value=bindparam("sealed"), cookies=bindparam("jar"), updated_at=bindparam("at")),
+    ("sealed", "jar", "at", "agent", "its"),
+)
 _TOKENS = Prepared(select(_T.agent_id, *_sealed).where(_T.is_active == true()).order_by(_T.token_id))
 
 
@@ -238,6 +244,12 @@ class Identities:
 
     def tokens(self) -> list[tuple[int, SealedToken]]:
         return [(row[0], self._token(row[1:])) for row in self._session.rows(_TOKENS)]
+
+    def reseal(self, tokens: Sequence[tuple[int, SealedToken]], at: datetime) -> int:
+        moment = self._session.to_db(at)
+        ordered = sorted(tokens, key=lambda each: each[0])
+        rows = [(token.sealed, token.cookies, moment, agent_id, token.fingerprint) for agent_id, token in ordered]
+        return self._session.many(_RESEAL, rows)
 
     def _identity(self, row: Row) -> Identity:
         from_db_or_none = self._session.from_db_or_none
