@@ -9,6 +9,8 @@ import base64
 import hashlib
 import re
 import sqlite3
+import subprocess
+import sys
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -19,7 +21,6 @@ from urllib.parse import quote
 
 import pytest
 from redis import Redis as RedisClient
-from typer.testing import CliRunner
 
 import servers
 from doors import call, logs, new_database
@@ -27,7 +28,6 @@ from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.entry.api.app import api
 from sellerwatch.entry.api.tokens import Role, issue
-from sellerwatch.entry.cli import app as commands
 from sellerwatch.entry.pretend import pretended
 from sellerwatch.entry.up import run_up
 from sellerwatch.sandbox.conditions import Conditions
@@ -299,19 +299,9 @@ async def test_no_secret_is_left_anywhere_after_a_run_in_which_everything_goes_w
     assert left.found(secrets) == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("doctor",),
-        ("agents", "status"),
-        ("db", "check"),
-        ("up",),
-        ("--debug", "agents", "status"),
-        ("status", "--json"),
-    ],
-    ids=" ".join,
-)
-def test_no_password_of_an_address_is_told_by_a_command_that_fails(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["doctor", "up", "status --json", "--debug agents status"])
+def test_no_password_of_an_address_is_told_by_a_command_that_fails(tmp_path: Path, words: str) -> None:
     password = "canary/pass@word"
     port = servers.a_free_port()
     environment = {
@@ -321,11 +311,11 @@ def test_no_password_of_an_address_is_told_by_a_command_that_fails(tmp_path: Pat
         "SELLERWATCH_JWT_SECRET": JWT,
         "SELLERWATCH_MARKETPLACE_URL": "http://127.0.0.1:9",
     }
-    result = CliRunner().invoke(commands, list(words), env=environment, prog_name="sellerwatch")
-    assert result.exit_code != 0
+    command = [sys.executable, "-m", "sellerwatch", *words.split()]
+    said = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert said.returncode != 0
     left = Left()
-    left.add("said", result.stdout + result.stderr)
-    if result.exc_info and result.exc_info[1]:
-        left.add("traceback", "".join(traceback.format_exception(result.exc_info[1])))
+    left.add("said", said.stdout + said.stderr)
+    assert b"127.0.0.1" in left.texts["said"]
     secrets = {"database password": password.encode(), "Redis password": PASSWORD.encode(), "JWT": JWT.encode()}
     assert left.found(secrets | {"token key": TOKEN_KEY}) == []

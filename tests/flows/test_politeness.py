@@ -1,0 +1,154 @@
+"""Politeness from end to end: what the marketplace sees of several processes, and what our own report says of it."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sellerwatch.ports.wire import RawReply
+from sellerwatch.sandbox.faults import Fault
+from simulation.village import NEVER, Village, a_village, on_file
+from simulation.virtual import run_virtually
+from simulation.world import InProcessTransport
+
+QUIET = {"sweep_seconds": NEVER, "site_requests_per_second": 100, "identities": 40}
+DAY = timedelta(days=1)
+
+
+class Crowd:
+    """How many requests of all houses are under way at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def watch(self, transport: InProcessTransport) -> None:
+        send = transport.send
+
+        async def counted(url: str, headers: Mapping[str, str], **limits: Any) -> RawReply:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            try:
+                return await send(url, headers, **limits)
+            finally:
+                self.now -= 1
+
+        transport.send = counted  # type: ignore[method-assign]
+
+
+def test_lesson_33_two_processes_keep_one_ceiling_and_one_concurrency_before_the_marketplace(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = QUIET | {"database_url": on_file(tmp_path), "site_requests_per_second": 6, "concurrency": 8}
+        async with a_village(501, {"shops": {"a": 25, "b": 25}, "latency_ms": 1500}, **settings) as village:
+            crowd = Crowd()
+            other = village.raise_house(1.0)
+            for house in (village.house, other):
+                assert isinstance(house.transport, InProcessTransport)
+                crowd.watch(house.transport)
+            village.move_in(other)
+            await village.register("a", "b")
+            for seller_id in ("a", "b"):
+                await village.house.trigger.crawl_now(seller_id)
+            await village.clock.sleep(60)
+            await village.settled()
+            await village.check()
+            seen = village.sandbox.stats()
+            # Both were at work.
+            assert all(house.transport.trace for house in (village.house, other))  # type: ignore[union-attr]
+            assert crowd.most == 8
+            # A request goes out at most a moment after its lease.
+            assert seen["peakSecond"] <= 2 * 6  # type: ignore[operator]
+            report = await village.house.reports.politeness(village.clock.now() - DAY, village.clock.now())
+            assert report.site.in_a_second.requests <= 2 * 6
+
+    run_virtually(story())
+
+
+def test_the_report_says_what_the_marketplace_saw() -> None:
+    async def story() -> None:
+        conditions = {"shops": {"a": 60}, "rates": {"throttle": 1, "error": 3}, "latency_ms": 200}
+        async with a_village(502, conditions, **QUIET | {"identities": 8, "sweep_seconds": 60}) as village:
+            await village.register("a")
+            await village.crawl("a", 40_000)
+            seen, stats = await report_of(village), village.sandbox.stats()
+            requests: dict[str, Any] = stats["requests"]  # type: ignore[assignment]
+            assert seen.site.requests == requests["total"]
+            assert seen.site.asked_for_patience >= requests["byStatus"]["429"] > 0
+            assert seen.site.in_a_second.requests == stats["peakSecond"]
+            visitors: dict[str, Any] = stats["identities"]  # type: ignore[assignment]
+            names = dict(await village.rows("SELECT agent_id, user_agent FROM user_agent_pool"))
+            for agent_id, its in seen.identities.items():
+                theirs = visitors[names[agent_id]]
+                assert its.requests == theirs["requests"]
+                assert its.in_an_hour.requests == theirs["peakWindow"]
+                if its.smallest_gap is not None:
+                    assert abs(its.smallest_gap.total_seconds() - theirs["smallestGap"]) < 1e-5
+            throttled = [plea for plea in seen.pleas if plea.status == 429]
+            assert len(throttled) == requests["byStatus"]["429"]
+            # Each rested for its hour at least.
+            assert all(plea.rested is None or plea.rested >= timedelta(hours=1) for plea in throttled)
+            assert all(plea.is_heeded for plea in seen.pleas)
+
+    run_virtually(story())
+
+
+async def report_of(village: Village) -> Any:
+    now = village.clock.now() + timedelta(microseconds=1)
+    return await village.house.reports.politeness(now - 3 * DAY, now)
+
+
+@pytest.mark.parametrize(
+    ("header", "least"),
+    [
+        ("7200", 7200),
+        ("Mon, 02 Mar 2026 13:00:00 GMT", 4 * 3600),
+        ("0", 3600),
+        ("-5", 3600),
+        ("soon", 3600),
+        ("", 3600),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 3600),
+        ("99999999999999999999", 3600),
+        ("999999999", 24 * 3600),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 24 * 3600),
+    ],
+    ids=["hours", "a date", "zero", "negative", "a word", "empty", "the past", "no number", "years", "a far date"],
+)
+def test_lesson_32_retry_after_is_honoured_in_both_forms_for_up_to_a_day_and_never_instead_of_our_own(
+    header: str, least: float
+) -> None:
+    async def story() -> None:
+        async with a_village(503, {"shops": {"a": 1}}, **QUIET | {"identities": 1, "sweep_seconds": 60}) as village:
+            await village.register("a")
+            village.sandbox.stage("DETAIL", Fault(name="answer", status=429, headers=(("retry-after", header),)))
+            execution = await village.house.trigger.crawl_now("a")
+            await village.ended(execution, 2 * 86_400)
+            [plea] = (await report_of(village)).pleas
+            assert plea.rested is not None
+            # Recovered by a sweep of four minutes, once it may.
+            assert least <= plea.rested.total_seconds() + 30 <= least + 600
+            assert plea.is_heeded
+
+    run_virtually(story())
+
+
+@pytest.mark.slow
+def test_evenly_paced_a_budget_is_spread_over_the_hour_and_rest_is_caught_up_without_a_burst() -> None:
+    async def story() -> None:
+        settings = QUIET | {"identities": 2, "identity_pacing": "even"}
+        async with a_village(504, {"shops": {"a": 90}}, **settings) as village:
+            await village.register("a")
+            await village.house.trigger.crawl_now("a")
+            await village.clock.sleep(3600)
+            first = await report_of(village)
+            assert 80 <= sum(its.requests for its in first.identities.values()) <= 160
+            await village.settled(20_000)
+            await village.clock.sleep(1800)
+            await village.crawl("a", 20_000)
+            for its in (await report_of(village)).identities.values():
+                # 80 an hour are 45 s apart; half of that while catching up.
+                assert its.smallest_gap >= timedelta(seconds=3630 / 80 / 2 - 0.1)
+                assert its.in_an_hour.requests <= 80
+            await village.check()
+
+    run_virtually(story())
