@@ -28,7 +28,10 @@ from sellerwatch.entry.api import problems
 from sellerwatch.entry.api.guard import BODY_MAX, ROLES, Guarded, allowed
 from sellerwatch.entry.api.tokens import NotAllowed, NotAuthenticated, Role
 
-OPEN = {"/actuator/health", "/actuator/health/ready", "/actuator/health/live", "/openapi.json", "/docs"}
+OPEN = {
+    *(f"{root}{end}" for root in ("/actuator/health", "/health") for end in ("/ready", "/live")),
+    "/actuator/health", "/metrics", "/openapi.json", "/docs",
+}  # fmt: skip
 PROBLEM = ["type", "title", "status", "detail", "errorCode", "message", "timestamp", "path"]
 SELLERS = "/api/v1/sellers"
 

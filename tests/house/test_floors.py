@@ -115,6 +115,9 @@ VIOLATIONS = {
     "AWS in another adapter": Planted(
         "aws", "AWS is spoken to in adapters.aws.connection only", {"adapters/planted.py": "import botocore\n"}
     ),
+    "Prometheus in another door": Planted(
+        "metrics", "only one module knows Prometheus' client", {"entry/planted.py": "import prometheus_client\n"}
+    ),
     "a door in the sandbox": Planted("doors", "only doors speak", {"sandbox/planted.py": "import fastapi\n"}),
     "a terminal in an adapter": Planted("doors", "only doors speak", {"adapters/planted.py": "import rich\n"}),
 }

@@ -23,6 +23,7 @@ from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.domain.executions import Execution
 from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.entry.up import run_up
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.sandbox import Sandbox
 from sellerwatch.sandbox.truth import disagreements
@@ -252,10 +253,16 @@ class Mortal:
 
 @asynccontextmanager
 async def a_village(
-    seed: int, conditions: Mapping[str, object], *, is_running: bool = True, identities: int = 100, **settings: object
+    seed: int,
+    conditions: Mapping[str, object],
+    *,
+    is_running: bool = True,
+    identities: int = 100,
+    meter: Meter = UNMETERED,
+    **settings: object,
 ) -> AsyncIterator[Village]:
     with structlog.testing.capture_logs() as log:
-        async with _a_village(seed, conditions, settings, log, identities, is_running=is_running) as village:
+        async with _a_village(seed, conditions, settings, log, identities, meter, is_running=is_running) as village:
             yield village
 
 
@@ -266,6 +273,7 @@ async def _a_village(
     settings: Mapping[str, object],
     log: list[Any],
     identities: int,
+    meter: Meter,
     *,
     is_running: bool,
 ) -> AsyncIterator[Village]:
@@ -276,7 +284,7 @@ async def _a_village(
 
     def raise_house(poll_seconds: float | None = None) -> House:
         transports.append(InProcessTransport(sandbox, clock))
-        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], settings, poll_seconds))
+        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], settings, poll_seconds, meter))
         return houses[-1]
 
     house = raise_house()
@@ -302,6 +310,7 @@ def _house(
     transport: InProcessTransport,
     settings: Mapping[str, object],
     poll_seconds: float | None,
+    meter: Meter,
 ) -> House:
     return build(
         load(
@@ -321,6 +330,7 @@ def _house(
         product_server=InProcessProductServer(sandbox, clock),
         is_alone=True,
         poll_seconds=poll_seconds,
+        meter=meter,
     )
 
 

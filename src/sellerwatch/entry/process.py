@@ -21,7 +21,9 @@ from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.entry import log
 from sellerwatch.entry.api.app import api
+from sellerwatch.entry.api.metrics import watched
 from sellerwatch.entry.api.server import served
+from sellerwatch.entry.metrics import Metrics
 from sellerwatch.entry.pretend import LOOPBACK, Pretended, pretended, shown_shops
 from sellerwatch.entry.up import TICKER, WORKER, run_up
 from sellerwatch.ports.time import Chance
@@ -68,15 +70,18 @@ async def run(plan: Plan, settings_with: Callable[[Mapping[str, object]], Settin
         log.set_up(settings, clock)
         if WORKER in plan.roles:
             needed(settings, "marketplace_url")
-        house = await stack.enter_async_context(opened(settings))
+        metrics = Metrics()
+        house = await stack.enter_async_context(opened(settings, meter=metrics))
         log.set_up(house.settings, clock)
         await prepared(house)
+        door = api(house, metrics) if API in plan.roles else watched(house, metrics)
+        server = served(door, plan.host, plan.port, shutdown_seconds=min(ANSWER_SECONDS, settings.shutdown_seconds))
+        address = await stack.enter_async_context(server)
         lines = _lines(plan, house, beside)
         if API in plan.roles:
-            server = served(
-                api(house), plan.host, plan.port, shutdown_seconds=min(ANSWER_SECONDS, settings.shutdown_seconds)
-            )
-            lines = {"api": f"{await stack.enter_async_context(server)}  (/docs, /actuator/health)", **lines}
+            lines = {"api": f"{address}  (/docs, /actuator/health, /metrics)", **lines}
+        else:
+            lines |= {"watched at": f"{address}  (/actuator/health, /metrics)"}
         _tell(say, lines, settings)
         await _work(house, plan, stop)
     say("stopped")

@@ -2,15 +2,18 @@
 
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 import structlog
 
 import sellerwatch
+from sellerwatch.domain.changes import Change
 from sellerwatch.domain.leadership import Step
 from sellerwatch.entry.loops import Loop
 from sellerwatch.flows.deliver import Delivered
+from sellerwatch.ports.meter import NO_ANSWER
+from sellerwatch.ports.outside import Receipt
 from sellerwatch.ports.store import Unit
 from sellerwatch.settings import SWEEPS
 from sellerwatch.wiring import House, Outside
@@ -100,6 +103,7 @@ async def _sweep(house: House, name: str, sweep: Callable[[], Awaitable[int]]) -
     finally:
         at = house.clock.now()
         await house.store.transact(lambda unit: unit.chores.note_sweep(name, found, error, at))
+    house.meter.swept(name, found)
     if found:
         structlog.get_logger().info("swept", sweep=name, found=found)
     return 0
@@ -116,6 +120,7 @@ async def _lead(house: House) -> int:
 
 async def _absorb(house: House) -> int:
     absorbed = await house.absorb.run()
+    _count(house, absorbed.changes)
     if absorbed.failed:
         structlog.get_logger().warning("raws not understood", failed=absorbed.failed, of=absorbed.raws)
     return absorbed.raws
@@ -123,6 +128,7 @@ async def _absorb(house: House) -> int:
 
 async def _delist(house: House) -> int:
     settled, changes = await house.delist.run()
+    _count(house, changes)
     if changes:
         structlog.get_logger().info("delisted or back", changes=len(changes))
     return settled
@@ -130,11 +136,25 @@ async def _delist(house: House) -> int:
 
 async def _deliver(house: House) -> int:
     delivered: Delivered = await house.deliver.run() if house.deliver else Delivered(0, (), ())
+    now = house.clock.now()
+    for event, receipt in delivered.accepted:
+        house.meter.delivery(_status(receipt), (now - event.created_at).total_seconds())
     for event, receipt in delivered.refused:
+        house.meter.delivery(_status(receipt), None)
         structlog.get_logger().warning(
             "delivery refused", outbox_id=event.outbox_id, status=receipt.status, error=receipt.error
         )
     return delivered.sent
+
+
+def _count(house: House, changes: Iterable[Change]) -> None:
+    for change in changes:
+        for kind in change.kinds:
+            house.meter.change(kind)
+
+
+def _status(receipt: Receipt) -> str:
+    return NO_ANSWER if receipt.status is None else str(receipt.status)
 
 
 async def _alerts(house: House) -> int:

@@ -21,9 +21,11 @@ from functools import partial
 from typing import TypeAlias
 
 from sellerwatch.domain.errors import Trouble, Unavailable, Unreadable
+from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
 from sellerwatch.ports.marketplace import Reader
-from sellerwatch.ports.pool import Lease, Pool
+from sellerwatch.ports.meter import GRANTED, UNMETERED, Meter
+from sellerwatch.ports.pool import Grant, Lease, Pool
 from sellerwatch.ports.queue import Delivery, Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
@@ -85,7 +87,9 @@ class Crawl:
         owner: str,
         orders: Orders,
         group_seconds: float = 0.005,
+        meter: Meter = UNMETERED,
     ) -> None:
+        self._meter = meter
         self._store, self._pool, self._queue, self._asking, self._reader = store, pool, queue, asking, reader
         self._clock, self._chance, self._bell = clock, chance, bell
         self._settling, self._owner, self._orders = settling, owner, orders
@@ -93,6 +97,7 @@ class Crawl:
         self._jobs: dict[str, Job] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._is_stopping = False
+        self._waits_since: float | None = None
         self._tell: Tell = lambda _job, _outcome: None
 
     @property
@@ -157,6 +162,7 @@ class Crawl:
             return []
         outlook = await self._pool.outlook()
         if not outlook.free:
+            self._waits_since = self._clock.monotonic() if self._waits_since is None else self._waits_since
             # Not longer than until the moment that was told, nor than it takes to see what others did to the pool.
             longest = self._orders.poll_seconds
             wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else longest
@@ -167,7 +173,9 @@ class Crawl:
             return []
         leases: list[Lease] = []
         try:
-            leases += (await self._pool.lease(len(deliveries))).leases
+            grant = await self._pool.lease(len(deliveries))
+            leases += grant.leases
+            self._count(grant, len(deliveries))
             # First, so that whatever fails now gives back each of them once.
             spare, deliveries = deliveries[len(leases) :], deliveries[: len(leases)]
             await self._give_back(spare)
@@ -183,6 +191,16 @@ class Crawl:
     async def _give_back(self, deliveries: Sequence[Delivery]) -> None:
         if deliveries:
             await self._queue.give_back([delivery.receipt for delivery in deliveries])
+
+    def _count(self, grant: Grant, wanted: int) -> None:
+        given = len(grant.leases)
+        if given:
+            waited = 0.0 if self._waits_since is None else self._clock.monotonic() - self._waits_since
+            self._waits_since = None
+            self._meter.lease(GRANTED, given)
+            self._meter.lease_wait(waited)
+        if given < wanted and grant.why:
+            self._meter.lease(grant.why)
 
     async def work(self, job: Job) -> None:
         """C to F for one task."""
@@ -267,11 +285,18 @@ class Crawl:
 
     async def _drop(self, task: Task) -> None:
         at = self._clock.now()
-        await self._store.transact(lambda unit: self._settling.cancel(unit, [task.task_id], _INACTIVE, at))
+        closing = await self._store.transact(lambda unit: self._settling.cancel(unit, [task.task_id], _INACTIVE, at))
+        closing.tell(self._meter)
 
     async def _finish_many(self, finished: Sequence[tuple[Harvest, str]]) -> list[Settled]:
         """E and F for all that came together."""
         settled = await self._settling.settle([harvest for harvest, _ in finished])
+        for one in settled:
+            if one.is_written:
+                self._meter.task(one.task.kind, one.task.status)
+        ended = {one.task.execution_id for one in settled if one.is_execution_ended}
+        if ended:
+            self._meter.execution(ExecutionStatus.COMPLETED, len(ended))
         for name in self._settling.bells(settled):
             self._bell.ring(name)
         with suppress(Unavailable):  # what was settled is: its message comes again and finds that

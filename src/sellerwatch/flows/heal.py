@@ -22,8 +22,10 @@ from zoneinfo import ZoneInfo
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.retention import usage_kept_since
 from sellerwatch.domain.tasks import Task, TaskStatus
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool, WhyNot
 from sellerwatch.ports.queue import Queue
@@ -50,6 +52,15 @@ class HealRules:
 
 
 @dataclass(frozen=True, slots=True)
+class _Again:
+    """How many tasks had stood still; those of them whose attempt was given up, and what ended by it."""
+
+    found: int
+    abandoned: list[Task]
+    closing: Closing
+
+
+@dataclass(frozen=True, slots=True)
 class Heal:
     store: Store
     queue: Queue
@@ -59,17 +70,16 @@ class Heal:
     bell: Bell
     rules: HealRules
     months: Partitions
+    meter: Meter = UNMETERED
 
     async def stuck_tasks(self) -> int:
         at = self.clock.now()
         before = at - timedelta(seconds=self.rules.stuck_seconds)
 
-        def work(unit: Unit) -> int:
-            tasks = unit.tasks.lock_stuck(at, before, self.rules.batch)
-            self._start_again(unit, tasks, at)
-            return len(tasks)
+        def work(unit: Unit) -> _Again:
+            return self._start_again(unit, unit.tasks.lock_stuck(at, before, self.rules.batch), at)
 
-        return self._told("relay", await self.store.transact(work))
+        return self._relayed(await self.store.transact(work))
 
     async def published_orphans(self) -> int:
         """Not while receiving pauses: a message that nobody may take has not been lost."""
@@ -84,13 +94,13 @@ class Heal:
         found = await self.store.read(lambda unit: unit.tasks.orphans(before, self.rules.batch))
         missing = set(await self.queue.missing([task.task_id for task in found]))
 
-        def work(unit: Unit) -> int:
+        def work(unit: Unit) -> _Again:
             tasks = [t for t in unit.tasks.lock(missing).values() if t.status is TaskStatus.PUBLISHED]
-            self._start_again(unit, tasks, at)
+            again = self._start_again(unit, tasks, at)
             unit.tasks.note_orphans([task.task_id for task in found], at)
-            return len(tasks)
+            return again
 
-        return self._told("relay", await self.store.transact(work) if found else 0)
+        return self._relayed(await self.store.transact(work)) if found else 0
 
     async def dead_letters(self) -> int:
         """A dead letter is no proof of poison: while its task is open it is published anew."""
@@ -99,15 +109,14 @@ class Heal:
             return 0
         at = self.clock.now()
 
-        def work(unit: Unit) -> int:
+        def work(unit: Unit) -> _Again:
             tasks = unit.tasks.lock([letter.task_id for letter in letters if letter.task_id])
             again = [task for task in tasks.values() if task.is_open and not task.has_live_claim(at)]
-            self._start_again(unit, again, at)
-            return len(again)
+            return self._start_again(unit, again, at)
 
         published = await self.store.transact(work)
         await self.queue.drop_dead([letter.letter_id for letter in letters])
-        return self._told("relay", published)
+        return self._relayed(published)
 
     async def outbox_zombies(self) -> int:
         at, count = self.clock.now(), self.rules.batch
@@ -121,7 +130,7 @@ class Heal:
     async def failed_task_outbox(self) -> int:
         at = self.clock.now()
 
-        def work(unit: Unit) -> int:
+        def work(unit: Unit) -> tuple[int, Closing]:
             rows = unit.publications.lock_failed(self.rules.batch)
             tasks = unit.tasks.lock([row.task_id for row in rows])
             lost = [tasks[r.task_id] for r in rows if r.retry_count >= self.rules.task_outbox_retries]
@@ -129,9 +138,11 @@ class Heal:
             closing = self._closing(unit, lost, at)
             cancel_tasks(closing, lost, "could not be published")
             closing.end()
-            return len(rows)
+            return len(rows), closing
 
-        return self._told("relay", await self.store.transact(work))
+        found, closing = await self.store.transact(work)
+        closing.tell(self.meter)
+        return self._told("relay", found)
 
     async def failed_raws(self) -> int:
         at = self.clock.now()
@@ -158,7 +169,10 @@ class Heal:
                 unit.chores.raise_alert(f"execution_overdue:{execution.seller_id}", "warning", text, details, at)
             return ended
 
-        return self._told("delist", await self.store.transact(work))
+        ended = await self.store.transact(work)
+        if ended:
+            self.meter.execution(ExecutionStatus.COMPLETED, ended)
+        return self._told("delist", ended)
 
     async def daily_figures(self) -> int:
         """Of every day, in the operators' time zone, that has ended since the last one that was figured."""
@@ -203,23 +217,31 @@ class Heal:
         kept = await self.months.keep(at, usage_kept_since(at, self.rules.usage_retention_months))
         return len(kept.made) + len(kept.dropped)
 
-    def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> None:
+    def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> _Again:
         """On their way again, or FAILED when that was tried too often."""
         closing = self._closing(unit, tasks, at)
         unit.attempts.abandon([task.attempt_id for task in tasks if task.attempt_id], at)
+        abandoned = [task for task in tasks if task.status in {TaskStatus.RUNNING, TaskStatus.PUBLISHED}]
+        for task in abandoned:
+            task.abandon(self.rules.abandons_max, at)
         for task in tasks:
-            if task.status in {TaskStatus.RUNNING, TaskStatus.PUBLISHED}:
-                task.abandon(self.rules.abandons_max, at)
             if not task.is_open:
                 closing.closed(task)
         unit.tasks.save(tasks)
         unit.publications.again([(task.task_id, at) for task in tasks if task.is_open])
         closing.end()
+        return _Again(len(tasks), [task for task in abandoned if task.is_open], closing)
 
     def _closing(self, unit: Unit, tasks: Iterable[Task], at: datetime) -> Closing:
         closing = Closing(unit, self.addresses, self.rules.page_size, at)
         closing.begin(task.execution_id for task in tasks)
         return closing
+
+    def _relayed(self, again: _Again) -> int:
+        again.closing.tell(self.meter)
+        for task in again.abandoned:
+            self.meter.task(task.kind, task.status)
+        return self._told("relay", again.found)
 
     def _told(self, name: str, found: int) -> int:
         if found:

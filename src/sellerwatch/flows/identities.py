@@ -14,6 +14,7 @@ from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
 from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus, SealedToken
 from sellerwatch.ports.leading import Leading
+from sellerwatch.ports.meter import EXPIRED, GRANTED, UNMETERED, Meter
 from sellerwatch.ports.pool import Pool, PoolEvent, PoolEventKind, Standing
 from sellerwatch.ports.store import Store, Unit, Usage
 from sellerwatch.ports.time import Bell, Clock
@@ -47,6 +48,7 @@ class Identities:
     """None in a process that never asks the marketplace."""
     leading: Leading | None = None
     """None where the pool is the database's only."""
+    meter: Meter = UNMETERED
     _revision: int = 0
     _tokens: dict[int, str | None] = field(default_factory=dict)
 
@@ -85,6 +87,7 @@ class Identities:
     async def expire_leases(self) -> int:
         expired = await self.pool.expire()
         if expired:
+            self.meter.lease(EXPIRED, expired)
             self.bell.ring("pool")
         return expired
 
@@ -105,6 +108,7 @@ class Identities:
             lease = await self.pool.lease_of(agent_id)
             if lease is None:
                 continue
+            self.meter.lease(GRANTED)
             at = self.clock.now()
             usage, is_success = await self.asking.issue(lease)
             asked += 1

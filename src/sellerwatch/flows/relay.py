@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.outbox import Publication, TaskOutboxStatus, backoff
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Outgoing, Queue
 from sellerwatch.ports.store import Claim, Store, Unit
@@ -47,6 +48,7 @@ class Relay:
     retries_max: int = 3
     claim_seconds: float = 30.0
     page_size: int = 500
+    meter: Meter = UNMETERED
 
     async def run(self) -> Relayed:
         at = self.clock.now()
@@ -61,7 +63,8 @@ class Relay:
             return Relayed(0, 0, 0, has_room=True)
         outcomes = await self.queue.send([_message(row) for row in rows])
         refused = self._mark(rows, outcomes)
-        await self.store.transact(lambda unit: self._write(unit, rows, refused))
+        closing = await self.store.transact(lambda unit: self._write(unit, rows, refused))
+        closing.tell(self.meter)
         self.bell.ring("crawl")
         return Relayed(len(rows), len(rows) - len(refused), len(refused), has_room=True)
 
@@ -81,7 +84,7 @@ class Relay:
             refused.append(row)
         return refused
 
-    def _write(self, unit: Unit, rows: Sequence[Publication], refused: Sequence[Publication]) -> None:
+    def _write(self, unit: Unit, rows: Sequence[Publication], refused: Sequence[Publication]) -> Closing:
         at = self.clock.now()
         lost = [row.task_id for row in refused if row.status is TaskOutboxStatus.FAILED]
         closing = Closing(unit, self.addresses, self.page_size, at)
@@ -98,6 +101,7 @@ class Relay:
             if task and task.is_open and row.task_id in written:
                 cancel_tasks(closing, [task], f"could not be published: {row.error_message}")
         closing.end()
+        return closing
 
 
 def _message(row: Publication) -> Outgoing:

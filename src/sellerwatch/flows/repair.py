@@ -11,10 +11,11 @@ from functools import partial
 from typing import TypeVar
 
 from sellerwatch.domain.errors import Unknown, WrongVerb
-from sellerwatch.domain.executions import Execution
+from sellerwatch.domain.executions import Execution, ExecutionStatus
 from sellerwatch.domain.outbox import ProductEvent, superseded_by
 from sellerwatch.domain.raws import RawStatus
-from sellerwatch.domain.tasks import NO_ITEM
+from sellerwatch.domain.tasks import NO_ITEM, TaskKind, TaskStatus
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.queue import DeadLetter, Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
@@ -45,6 +46,7 @@ class Repair:
     queue: Queue
     clock: Clock
     bell: Bell
+    meter: Meter = UNMETERED
 
     async def retry(self, outbox_ids: Sequence[str]) -> Repaired:
         """FAILED rows of any outbox, by id, are sent again from now on."""
@@ -98,11 +100,15 @@ class Repair:
         """Its open tasks become FAILED (`cancelled`), and with the last of them the execution; how many tasks."""
         cancelled = 0
         while True:
-            some, is_ended = await self.store.transact(
+            some, ended_as = await self.store.transact(
                 partial(_cancel_some, execution_id=execution_id, at=self.clock.now(), is_begun=cancelled > 0)
             )
-            cancelled += some
-            if is_ended:
+            cancelled += len(some)
+            for kind in some:
+                self.meter.task(kind, TaskStatus.FAILED)
+            if ended_as is ExecutionStatus.FAILED:
+                self.meter.execution(ended_as)
+            if ended_as:
                 for name in ("absorb", "delist", "relay"):
                     self.bell.ring(name)
                 return cancelled
@@ -194,13 +200,15 @@ def _retry_failed_raws(unit: Unit, at: datetime) -> int:
     return len(raws)
 
 
-def _cancel_some(unit: Unit, execution_id: str, at: datetime, *, is_begun: bool) -> tuple[int, bool]:
-    """How many open tasks were cancelled, and whether with these the execution ended."""
+def _cancel_some(
+    unit: Unit, execution_id: str, at: datetime, *, is_begun: bool
+) -> tuple[list[TaskKind], ExecutionStatus | None]:
+    """Of which kinds the open tasks were that were cancelled, and how the execution ended, if it did."""
     execution: Execution | None = unit.executions.lock([execution_id]).get(execution_id)
     if execution is None:
         raise Unknown("execution", execution_id)
     if not execution.is_open and is_begun:
-        return 0, True
+        return [], execution.status
     if not execution.is_open:
         raise WrongVerb("execution", execution_id, execution.status, "be cancelled")
     tasks = unit.tasks.lock_open(execution_id, BATCH)
@@ -216,7 +224,7 @@ def _cancel_some(unit: Unit, execution_id: str, at: datetime, *, is_begun: bool)
     else:
         execution.count(0, len(tasks))
     unit.executions.save([execution])
-    return len(tasks), is_ended
+    return [task.kind for task in tasks], execution.status if is_ended else None
 
 
 def _do(repaired: Repaired, verb: Callable[[], None]) -> bool:

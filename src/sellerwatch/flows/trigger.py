@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Conflict, SellerwatchError, Unknown, Unreadable
-from sellerwatch.domain.executions import Execution
+from sellerwatch.domain.executions import Execution, ExecutionStatus
 from sellerwatch.domain.outbox import Publication, backoff
 from sellerwatch.domain.sellers import CrawlSource, Seller
 from sellerwatch.domain.tasks import Blame, Task, TaskKind, list_tasks, new_task
 from sellerwatch.ports.marketplace import Reader
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.steps.asking import Asked, Asking
@@ -47,6 +48,7 @@ class Trigger:
     clock: Clock
     chance: Chance
     bell: Bell
+    meter: Meter = UNMETERED
 
     async def open(self, seller_id: str, trigger_key: str | None = None) -> Opened:
         """Begin an execution. An INACTIVE seller has none; without a key, the number of the interval is the key."""
@@ -72,6 +74,8 @@ class Trigger:
             return Opened(execution, is_new=True)
 
         opened = await self.store.transact(work)
+        if opened.is_new:
+            self.meter.execution(ExecutionStatus.STARTED)
         self.bell.ring("plan")
         return opened
 
@@ -93,20 +97,24 @@ class Trigger:
         skips its turn. Few at a time, so that many due at once are spread over the following looks."""
         at = self.clock.now()
 
-        def work(unit: Unit) -> int:
-            opened = 0
+        def work(unit: Unit) -> list[datetime]:
+            opened = []
             for schedule in unit.schedules.lock_due(at, count):
-                key = schedule.trigger_key()
+                key, due_at = schedule.trigger_key(), schedule.next_run_at
                 schedule.advance(at)
                 unit.schedules.save(schedule)
                 execution = Execution.start(self.chance.uuid7(at), schedule.schedule_id, schedule.seller_id, key, at)
-                opened += unit.executions.add(execution)
+                if unit.executions.add(execution):
+                    opened.append(due_at)
             return opened
 
         opened = await self.store.transact(work)
+        for due_at in opened:
+            self.meter.execution(ExecutionStatus.STARTED)
+            self.meter.schedule_delay((at - due_at).total_seconds())
         if opened:
             self.bell.ring("plan")
-        return opened
+        return len(opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,7 @@ class Plan:
     retries_max: int = 3
     page_size: int = 500
     claim_seconds: float = 150.0
+    meter: Meter = UNMETERED
 
     async def run(self, count: int = 10) -> int:
         """Give every STARTED execution its first tasks; how many were taken up."""
@@ -168,11 +177,11 @@ class Plan:
         tasks = self._first_tasks(execution, seller, found, at)
         execution.plan(len(tasks), found, at)
 
-        def work(unit: Unit) -> None:
+        def work(unit: Unit) -> bool:
             if asked:
                 unit.chores.log_usage(asked.usages)
             if not unit.executions.release(execution, self.owner):
-                return
+                return False
             if found is not None:
                 current = unit.sellers.lock(seller.seller_id)
                 if current:
@@ -180,8 +189,9 @@ class Plan:
                     unit.sellers.save(current)
             unit.tasks.add(tasks)
             unit.publications.add([Publication.of(task, at) for task in tasks])
+            return True
 
-        await self.store.transact(work)
+        self._tell(execution, is_written=await self.store.transact(work))
         self.bell.ring("relay")
 
     def _first_tasks(self, execution: Execution, seller: Seller, found: int | None, at: datetime) -> list[Task]:
@@ -206,11 +216,15 @@ class Plan:
         at = self.clock.now()
         change(at)
 
-        def work(unit: Unit) -> None:
+        def work(unit: Unit) -> bool:
             if asked:
                 unit.chores.log_usage(asked.usages)
                 if asked.refusal:
                     raise_disallowed(unit, asked.refusal, at)
-            unit.executions.release(execution, self.owner)
+            return unit.executions.release(execution, self.owner)
 
-        await self.store.transact(work)
+        self._tell(execution, is_written=await self.store.transact(work))
+
+    def _tell(self, execution: Execution, *, is_written: bool) -> None:
+        if is_written and not execution.is_open:
+            self.meter.execution(execution.status)

@@ -23,12 +23,22 @@ class Answer:
     """A redirect within the host, not followed: following it is a request of its own, on a lease of its own."""
     content_type: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """In one word, for counting."""
+        return str(self.status)
+
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
     why: NoAnswerWhy
     detail: str
     duration_ms: int
+
+    @property
+    def outcome(self) -> str:
+        """In one word, for counting."""
+        return self.why.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Verdict
 from sellerwatch.domain.outbox import backoff
 from sellerwatch.domain.tasks import Blame, TaskKind
 from sellerwatch.ports.marketplace import Answer, Issued, Marketplace, NoAnswer
+from sellerwatch.ports.meter import CANCELLED, GRANTED, TOKEN, UNMETERED, Meter
 from sellerwatch.ports.pool import Lease, Pool, Report
 from sellerwatch.ports.store import Usage
 from sellerwatch.ports.time import Bell, Chance, Clock
@@ -81,7 +82,9 @@ class Asking:
         patience: Patience,
         robots: Robots,
         group_seconds: float = 0.005,
+        meter: Meter = UNMETERED,
     ) -> None:
+        self.meter = meter
         self.pool, self._marketplace, self._addresses = pool, marketplace, addresses
         self.clock, self.chance, self.bell, self.patience = clock, chance, bell, patience
         self.robots = robots
@@ -102,6 +105,7 @@ class Asking:
         answer = issued.answer
         verdict, error = _verdict_on_issue(issued)
         status = answer.status if isinstance(answer, Answer) else None
+        self.meter.request(TOKEN, answer.outcome, answer.duration_ms / 1000)
         # Only an answer that should have held a token counts against the identity; an outage blocks nobody.
         is_refused = issued.token is None and verdict in {Verdict.NEUTRAL, Verdict.REJECTED}
         await self.report(
@@ -133,6 +137,7 @@ class Asking:
     async def give_back(self, leases: list[Lease]) -> None:
         """Unused: their budget is restored."""
         if leases:
+            self.meter.lease(CANCELLED, len(leases))
             await self.pool.cancel([(lease.lease_id, lease.agent_id) for lease in leases])
 
 
@@ -233,6 +238,7 @@ class _Errand:
             await self._asking.give_back([lease])
         if self._renewing is not None and (again := await self._same_again(self._renewing)):
             return again
+        meter, began = self._asking.meter, self._clock.monotonic()
         while True:
             if self._asking.is_stopping():
                 self._asked.error = "stopping"
@@ -242,7 +248,11 @@ class _Errand:
                 return None
             grant = await self._asking.pool.lease(1)
             if grant.leases:
+                meter.lease(GRANTED)
+                meter.lease_wait(self._clock.monotonic() - began)
                 return grant.leases[0]
+            if grant.why:
+                meter.lease(grant.why)
             now = self._clock.now()
             next_at = grant.next_at or self._until
             if next_at >= self._until:
@@ -259,6 +269,7 @@ class _Errand:
                 break
             await self._clock.sleep(max(0.0, (free_at - self._clock.now()).total_seconds()))
             if lease := await self._asking.pool.lease_of(last.agent_id):
+                self._asking.meter.lease(GRANTED)
                 return lease
         self._renewing = None
         return None
@@ -279,6 +290,7 @@ class _Errand:
             await self._asking.pool.discard_token(lease.agent_id)
             return False
         self._asked.duration_ms = answer.duration_ms
+        self._asking.meter.request(self._kind, answer.outcome, answer.duration_ms / 1000)
         if isinstance(answer, NoAnswer):
             return await self._no_answer(lease, answer, at)
         self._asked.http_status = answer.status

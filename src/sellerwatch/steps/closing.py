@@ -12,6 +12,7 @@ from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.executions import LIST_ROUND, Execution, ListState, list_verdict
 from sellerwatch.domain.outbox import Publication
 from sellerwatch.domain.tasks import Task, TaskStatus, list_tasks
+from sellerwatch.ports.meter import Meter
 from sellerwatch.ports.store import Unit
 
 
@@ -27,6 +28,8 @@ class Closing:
     executions: dict[str, Execution] = field(default_factory=dict)
     list_ended: set[str] = field(default_factory=set)
     items_ended: dict[tuple[str, int], None] = field(default_factory=dict)
+    tasks_ended: list[Task] = field(default_factory=list)
+    ended: list[Execution] = field(default_factory=list)
 
     def begin(self, execution_ids: Iterable[str]) -> None:
         """Lock them, before any task is locked."""
@@ -34,6 +37,7 @@ class Closing:
 
     def closed(self, task: Task) -> None:
         execution = self.executions[task.execution_id]
+        self.tasks_ended.append(task)
         is_success = task.status is TaskStatus.SUCCESS
         execution.count(int(is_success), int(not is_success))
         if task.kind.is_list:
@@ -57,11 +61,18 @@ class Closing:
             pairs = list(self.items_ended)
             still_open = self.unit.tasks.open_items(pairs)
             self.unit.raws.ripen([pair for pair in pairs if pair not in still_open], self.at)
-        ended = [execution for execution in self.executions.values() if execution.complete_if_done(self.at)]
+        self.ended = [execution for execution in self.executions.values() if execution.complete_if_done(self.at)]
         self.unit.executions.save(self.executions.values())
-        for execution in ended:
+        for execution in self.ended:
             self.unit.chores.clear_alert(f"execution_overdue:{execution.seller_id}", self.at)
-        return ended
+        return self.ended
+
+    def tell(self, meter: Meter) -> None:
+        """What ended by it, once that is committed."""
+        for task in self.tasks_ended:
+            meter.task(task.kind, task.status)
+        for execution in self.ended:
+            meter.execution(execution.status)
 
     def _look_at_list(self, execution: Execution) -> None:
         """When no list page is open any more: is the list whole, or is another round over it due?"""

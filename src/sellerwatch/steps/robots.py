@@ -15,7 +15,8 @@ from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Verdict
 from sellerwatch.domain.robots import RobotsFile, told_by
 from sellerwatch.ports.marketplace import Answer, Marketplace, NoAnswer
-from sellerwatch.ports.pool import Lease, Pool, Report
+from sellerwatch.ports.meter import GRANTED, ROBOTS, UNMETERED, Meter
+from sellerwatch.ports.pool import Lease, Pool, Report, WhyNot
 from sellerwatch.ports.robots import RobotsReader, Rules
 from sellerwatch.ports.store import Store, Unit, Usage
 from sellerwatch.ports.time import Bell, Chance, Clock
@@ -48,6 +49,7 @@ class Robots:
     site_requests_per_second: float
     is_obeyed: bool = True
     """False by the operator's word: it is neither asked for nor looked at."""
+    meter: Meter = UNMETERED
     _file: RobotsFile | None = None
     _rules: Rules | None = None
     _again: float = 0.0
@@ -124,6 +126,7 @@ class Robots:
         url = self.addresses.robots()
         for _ in range(HOPS_MAX + 1):
             grant = await self.pool.lease(1)
+            self.meter.lease(GRANTED if grant.leases else grant.why or WhyNot.BUSY)
             if not grant.leases:
                 soon = self.clock.now() + timedelta(seconds=SOON_SECONDS)
                 return _Came(put_off_until=max(grant.next_at or soon + timedelta(seconds=LOOK_SECONDS), soon))
@@ -138,6 +141,7 @@ class Robots:
     async def _request(self, url: str, lease: Lease, usages: list[Usage]) -> Answer | NoAnswer:
         at = self.clock.now()
         answer = await self.marketplace.robots(url, lease)
+        self.meter.request(ROBOTS, answer.outcome, answer.duration_ms / 1000)
         if isinstance(answer, NoAnswer):
             await self.pool.report([Report(lease.lease_id, lease.agent_id, Verdict.SITE_FAILURE)])
             error = f"{answer.why}: {answer.detail}"

@@ -86,15 +86,15 @@ class Settling:
         chances = [self._chance.random() for _ in harvests]
         return await self._store.transact(lambda unit: self._write(unit, harvests, chances))
 
-    def cancel(self, unit: Unit, task_ids: Sequence[str], reason: str, at: datetime) -> int:
-        """End tasks that will not be made; how many were still open."""
+    def cancel(self, unit: Unit, task_ids: Sequence[str], reason: str, at: datetime) -> Closing:
+        """End tasks that will not be made."""
         closing = Closing(unit, self._addresses, self._rules.page_size, at)
         known = [task for task in (unit.tasks.get(task_id) for task_id in task_ids) if task]
         closing.begin(task.execution_id for task in known)
         still_open = [task for task in unit.tasks.lock(task_ids).values() if task.is_open]
         cancel_tasks(closing, still_open, reason)
         closing.end()
-        return len(still_open)
+        return closing
 
     def bells(self, settled: Iterable[Settled]) -> list[str]:
         """Who has something to do now."""

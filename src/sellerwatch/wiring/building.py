@@ -18,6 +18,7 @@ from sellerwatch.adapters.robots import ProtegoReader
 from sellerwatch.adapters.schedules import BuiltinSchedules
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.gauges import SqlGauges
 from sellerwatch.adapters.sql.partitions import SqlPartitions
 from sellerwatch.adapters.sql.pool import SqlPool
 from sellerwatch.adapters.sql.reports import SqlReports
@@ -40,6 +41,7 @@ from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
+from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.outside import ProductServer
 from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool
@@ -59,8 +61,8 @@ _POLL, _ALONE_POLL = 2.0, 600.0
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[House]:
-    house = build(settings)
+async def opened(settings: Settings, *, meter: Meter = UNMETERED) -> AsyncIterator[House]:
+    house = build(settings, meter=meter)
     try:
         yield house
     finally:
@@ -76,6 +78,7 @@ def build(
     product_server: ProductServer | None = None,
     is_alone: bool = False,
     poll_seconds: float | None = None,
+    meter: Meter = UNMETERED,
 ) -> House:
     """The house as its settings say; whatever is handed in takes the place of the real thing.
 
@@ -109,7 +112,7 @@ def build(
     alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
     product_server = product_server or product_server_of(settings, clock, dial)
     outside = _outside(
-        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds
+        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds, meter
     )
     announce = Announce(
         store,
@@ -136,17 +139,25 @@ def build(
         vault=vault,
         reader=reader,
         reports=SqlReports(database),
+        gauges=SqlGauges(database),
         sellers=Sellers(store, clock, chance, bell),
-        trigger=Trigger(store, clock, chance, bell),
+        trigger=Trigger(store, clock, chance, bell, meter),
         absorb=Absorb(store, reader, clock, chance, bell),
         delist=Delist(store, clock, bell),
         deliver=_deliver(settings, owner, clock, chance, store, product_server),
         announce=announce,
         identities=Identities(
-            store, pool, clock, bell, settings.identity_hourly_limit, outside.asking if outside else None, leading
+            store,
+            pool,
+            clock,
+            bell,
+            settings.identity_hourly_limit,
+            outside.asking if outside else None,
+            leading,
+            meter,
         ),
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
-        repair=Repair(store, queue, clock, bell),
+        repair=Repair(store, queue, clock, bell, meter),
         reprocess=Reprocess(store, reader, clock, bell),
         resend=Resend(store, clock, bell),
         outside=outside,
@@ -154,6 +165,7 @@ def build(
         alerts=alerts,
         product_server=product_server,
         redis_pool=elsewhere,
+        meter=meter,
         poll_seconds=poll_seconds,
     )
 
@@ -172,6 +184,7 @@ def _outside(
     reader: Reader,
     transport: Transport | None,
     poll_seconds: float,
+    meter: Meter,
 ) -> Outside | None:
     if settings.marketplace_url is None or transport is None:
         return None
@@ -198,8 +211,11 @@ def _outside(
         owner,
         settings.site_requests_per_second,
         is_obeyed=settings.respect_robots,
+        meter=meter,
     )
-    asking = Asking(pool, marketplace, addresses, clock, chance, bell, patience_of(settings), robots, group_seconds)
+    asking = Asking(
+        pool, marketplace, addresses, clock, chance, bell, patience_of(settings), robots, group_seconds, meter
+    )
     settling = Settling(store, reader, addresses, clock, chance, rules_of(settings))
     return Outside(
         addresses=addresses,
@@ -216,6 +232,7 @@ def _outside(
             clock=clock,
             chance=chance,
             bell=bell,
+            meter=meter,
         ),
         relay=Relay(
             store,
@@ -230,6 +247,7 @@ def _outside(
             retries_max=settings.task_outbox_retries,
             claim_seconds=settings.claim_seconds,
             page_size=settings.page_size,
+            meter=meter,
         ),
         crawl=Crawl(
             store,
@@ -244,8 +262,9 @@ def _outside(
             owner,
             Orders(settings.concurrency, settings.claim_seconds, settings.shutdown_seconds, poll_seconds),
             group_seconds,
+            meter,
         ),
-        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), months),
+        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), months, meter),
     )
 
 

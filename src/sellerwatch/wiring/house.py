@@ -23,7 +23,9 @@ from sellerwatch.flows.reprocess import Reprocess
 from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
 from sellerwatch.flows.trigger import Plan, Trigger
+from sellerwatch.ports.gauges import Gauges
 from sellerwatch.ports.marketplace import Reader, Transport
+from sellerwatch.ports.meter import Meter
 from sellerwatch.ports.outside import ProductServer
 from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool
@@ -66,6 +68,7 @@ class House:
     vault: Vault
     reader: Reader
     reports: Reports
+    gauges: Gauges
     sellers: Sellers
     trigger: Trigger
     absorb: Absorb
@@ -85,6 +88,7 @@ class House:
     product_server: ProductServer | None
     redis_pool: RedisPool | None
     """None where the pool is the database's only."""
+    meter: Meter
     poll_seconds: float
     """What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
 

@@ -12,16 +12,17 @@ from starlette.responses import Response
 
 import sellerwatch
 from sellerwatch.domain.errors import SellerwatchError
-from sellerwatch.entry.api import executions, health, problems, reference, sellers
+from sellerwatch.entry.api import executions, health, metrics, problems, reference, sellers
 from sellerwatch.entry.api.armour import Armour
 from sellerwatch.entry.api.guard import Guarded
 from sellerwatch.entry.api.tokens import Tokens
+from sellerwatch.entry.metrics import Metrics
 from sellerwatch.wiring import House
 
 ERRORS: Final = (SellerwatchError, RequestValidationError, HTTPException)
 
 
-def api(house: House) -> FastAPI:
+def api(house: House, counted: Metrics | None = None) -> FastAPI:
     """The REST door of this house."""
 
     async def told(request: Request, error: Exception) -> Response:
@@ -41,5 +42,6 @@ def api(house: House) -> FastAPI:
     app.add_middleware(Armour, clock=house.clock)
     for room in (sellers, executions, health):
         room.add_routes(app, house)
+    metrics.add_routes(app, house, counted or Metrics())
     reference.add_routes(app)
     return app

@@ -25,7 +25,7 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-QUIET: Final = "/actuator/"
+QUIET: Final = ("/actuator/", "/health/", "/metrics")
 
 
 class Armour:

@@ -1,7 +1,8 @@
 """Health: whether what this process needs answers. Honest, cheap, and asking nothing of the marketplace.
 
 Promises: looked at once a second at the most, however many ask; a component that does not answer within two seconds is
-DOWN; one that is back is UP by itself. `live` says only that the process answers. No secret and no inner detail is told.
+DOWN, and so is a pool that no engine leads; one that is back is UP by itself. `live` says only that the process answers.
+No secret and no inner detail is told.
 """
 
 import asyncio
@@ -11,9 +12,10 @@ from typing import Any, Final
 import structlog
 from fastapi import FastAPI, Response
 
-from sellerwatch.domain.errors import Refused, SellerwatchError
+from sellerwatch.domain.errors import Refused, SellerwatchError, Unavailable
 from sellerwatch.entry.api.guard import open_to_all
 from sellerwatch.entry.api.shapes import Alive, ComponentHealth, Health
+from sellerwatch.ports.pool import WhyNot
 from sellerwatch.wiring import House
 
 KEPT_SECONDS: Final = 1.0
@@ -41,13 +43,18 @@ class Doctor:
         house = self._house
         checks: dict[str, Callable[[], Awaitable[object]]] = {
             "database": house.check_schema,
-            "pool": house.pool.outlook,
+            "pool": self._pool,
             "queue": house.queue.depth,
         }
         seen = await asyncio.gather(*(self._check(name, check) for name, check in checks.items()))
         components = dict(zip(checks, seen, strict=True))
         is_up = all(component.status == "UP" for component in seen)
         return Health(status="UP" if is_up else "DOWN", components=components)
+
+    async def _pool(self) -> None:
+        outlook = await self._house.pool.outlook()
+        if outlook.why is WhyNot.AWAY:
+            raise Unavailable("no engine leads the pool")
 
     async def _check(self, name: str, check: Callable[[], Awaitable[object]]) -> ComponentHealth:
         try:
@@ -79,5 +86,6 @@ def add_routes(app: FastAPI, house: House) -> None:
 
     how: dict[str, Any] = {"openapi_extra": open_to_all(), "tags": ["health"], "response_model_exclude_none": True}
     app.get("/actuator/health", responses={**_DOWN}, **how)(health)
-    app.get("/actuator/health/ready", responses={**_DOWN}, name="ready", **how)(health)
-    app.get("/actuator/health/live", **how)(live)
+    for root, name in (("/actuator/health", ""), ("/health", "short_")):
+        app.get(f"{root}/ready", responses={**_DOWN}, name=f"{name}ready", **how)(health)
+        app.get(f"{root}/live", name=f"{name}live", **how)(live)

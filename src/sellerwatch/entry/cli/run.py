@@ -26,6 +26,9 @@ SHOPS = "atelier=1200,lunaire=600"
 
 Host = Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the API; 0: one that is free.")]
+WatchPort = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Port of health and metrics.", show_default="one that is free")
+]
 Shops = Annotated[
     str, typer.Option("--sellers", metavar="NAME=N,…", help="Shops and how many products each has; or numbers alone.")
 ]
@@ -65,15 +68,15 @@ def api(ctx: typer.Context, host: Host = "127.0.0.1", port: Port = 8080) -> None
 
 
 @app.command(epilog="Example: sellerwatch worker")
-def worker(ctx: typer.Context) -> None:
+def worker(ctx: typer.Context, host: Host = "127.0.0.1", port: WatchPort = 0) -> None:
     """Run a worker alone; any number of processes. It crawls."""
-    _run_role(ctx, "worker")
+    _run_role(ctx, "worker", host, port)
 
 
 @app.command(epilog="Example: sellerwatch scheduler")
-def scheduler(ctx: typer.Context) -> None:
+def scheduler(ctx: typer.Context, host: Host = "127.0.0.1", port: WatchPort = 0) -> None:
     """Run the rest alone; any number of processes. Schedule, relays, processing, delivery and sweeps."""
-    _run_role(ctx, "ticker")
+    _run_role(ctx, "ticker", host, port)
 
 
 @app.command(epilog="Example: sellerwatch sandbox --sellers atelier=1200,lunaire=600 --error-rate 2")
@@ -193,7 +196,7 @@ def _rates(text: str) -> dict[str, float]:
     return rates
 
 
-def _run_role(ctx: typer.Context, role: str, host: str = "127.0.0.1", port: int = 8080) -> None:
+def _run_role(ctx: typer.Context, role: str, host: str, port: int) -> None:
     from sellerwatch.entry.process import Plan  # noqa: PLC0415 - everything is behind it
 
     _run(ctx, Plan(roles=frozenset({role}), host=host, port=port))

@@ -82,6 +82,10 @@ products = table(
     Index("idx_seller_id_is_complete", "seller_id", "is_complete"),
     Index("idx_seller_id_status", "seller_id", "status"),
     Index("idx_last_changed_at", "last_changed_at"),
+    # How old the oldest document of any ACTIVE product is, in one step each.
+    Index("idx_status_minishop_at", "status", "minishop_at"),
+    Index("idx_status_detail_at", "status", "detail_at"),
+    Index("idx_status_option_at", "status", "option_at"),
 )
 
 product_raw_data = table(
