@@ -114,7 +114,7 @@ def test_the_vectors_of_the_standard_pass(event_id, seconds, body, signature):
 
 async def test_a_traceparent_goes_as_a_header_and_not_in_the_body(server, receiver):
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    await server.deliver(ID, {**EVENT, "traceparent": trace}, NOW)
+    await server.deliver(ID, EVENT, NOW, trace)
     [(request, body)] = receiver.got
     assert request.headers["traceparent"] == trace
     assert json.loads(body) == EVENT

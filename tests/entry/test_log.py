@@ -1,5 +1,6 @@
 """Logs: no secret gets out, no line can be forged."""
 
+import asyncio
 import io
 import json
 import logging
@@ -8,8 +9,14 @@ from typing import Any
 import pytest
 import structlog
 
+from builders import a_task, an_execution
 from doors import ShiftedClock, logs
+from sellerwatch.domain.tasks import Task
+from sellerwatch.domain.traces import root
+from sellerwatch.entry.log import _TASK, about
 from sellerwatch.settings import Settings, load
+from simulation.village import NEVER, a_village
+from simulation.virtual import run_virtually
 
 CANARIES: dict[str, Any] = {
     "jwt_secret": "canary-jwt-secret-of-thirty-two-bytes-length",
@@ -120,3 +127,65 @@ def test_libraries_that_talk_much_are_heard_from_warnings_on() -> None:
     with logs(settings_with(log_level="debug"), ShiftedClock()) as told:
         logging.getLogger("uvicorn.error").info("Started server process")
     assert told.getvalue() == ""
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+@pytest.mark.parametrize(
+    "hidden",
+    ["\u200b", "\u061c", "\u202e", "\u2066", "\ufeff", "\xad", "\U000e0041", "\ud800", "\x1b]0;owned\x07", "\x7f"],
+)
+def test_what_cannot_be_seen_is_written_out(log_format: str, hidden: str) -> None:
+    with logs(settings_with(log_format=log_format), ShiftedClock()) as told:
+        structlog.get_logger().info("a name", name=f"Mai{hidden}son")
+    (line,) = told.getvalue().splitlines()
+    assert not set(hidden) & set(line) - set("]0;owned")
+    assert "\\" in line
+
+
+def test_on_a_terminal_a_value_cannot_pose_as_another() -> None:
+    with logs(settings_with(log_format="console"), ShiftedClock()) as told:
+        structlog.get_logger().info("renamed", name='x" level=error task_id="t-1', short="a=b", plain="shop-1")
+    assert told.getvalue().rstrip().endswith(r'renamed  name="x\" level=error task_id=\"t-1" short="a=b" plain=shop-1')
+
+
+async def test_each_line_of_a_task_says_of_which_task_seller_and_trace_it_is() -> None:
+    """Ours and a library's; of what is worked on at the same time each its own, and what is about no task none."""
+    tasks = [a_task(number, execution=an_execution(f"shop-{number}")) for number in (1, 2)]
+
+    async def work(task: Task) -> None:
+        about(task)
+        structlog.get_logger().info("ours")
+        await asyncio.gather(asyncio.to_thread(logging.getLogger("library").warning, "theirs"))
+        structlog.get_logger().info("told", seller_id="another")
+
+    with logs(settings_with(), ShiftedClock()) as told:
+        await asyncio.gather(*(asyncio.create_task(work(task)) for task in tasks))
+        structlog.get_logger().info("nobody's")
+    lines = read(told)
+    for task in tasks:
+        its = [line for line in lines if line.get("task_id") == task.task_id]
+        assert [line["event"] for line in its] == ["ours", "theirs", "told"]
+        assert {line["trace_id"] for line in its} == {root(task.task_id)[3:35]}
+        assert [line["seller_id"] for line in its] == [task.seller_id, task.seller_id, "another"]
+    assert "task_id" not in lines[-1]
+
+
+def test_whatever_is_done_for_a_task_is_done_under_its_name() -> None:
+    async def story() -> None:
+        async with a_village(231, {"shops": {"a": 4}, "rates": {"error": 20}}, sweep_seconds=NEVER) as village:
+            send = village.transport.send
+            asked: list[bool] = []
+
+            async def noted(url: str, headers: Any, **how: Any) -> Any:
+                task = _TASK.get()
+                if task:
+                    asked.append(url == task.request_url or url.endswith("/"))
+                return await send(url, headers, **how)
+
+            village.transport.send = noted  # type: ignore[method-assign]
+            await village.register("a")
+            await village.crawl("a", 20_000)
+            assert len(asked) >= 9
+            assert all(asked)
+
+    run_virtually(story())

@@ -118,6 +118,9 @@ VIOLATIONS = {
     "Prometheus in another door": Planted(
         "metrics", "only one module knows Prometheus' client", {"entry/planted.py": "import prometheus_client\n"}
     ),
+    "OpenTelemetry in another adapter": Planted(
+        "traces", "only one module knows OpenTelemetry", {"adapters/planted.py": "import opentelemetry.trace\n"}
+    ),
     "a door in the sandbox": Planted("doors", "only doors speak", {"sandbox/planted.py": "import fastapi\n"}),
     "a terminal in an adapter": Planted("doors", "only doors speak", {"adapters/planted.py": "import rich\n"}),
 }

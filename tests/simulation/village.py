@@ -24,6 +24,7 @@ from sellerwatch.domain.executions import Execution
 from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.entry.up import run_up
 from sellerwatch.ports.meter import UNMETERED, Meter
+from sellerwatch.ports.traces import UNTRACED, Traces
 from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.sandbox import Sandbox
 from sellerwatch.sandbox.truth import disagreements
@@ -259,10 +260,13 @@ async def a_village(
     is_running: bool = True,
     identities: int = 100,
     meter: Meter = UNMETERED,
+    traces: Traces = UNTRACED,
     **settings: object,
 ) -> AsyncIterator[Village]:
     with structlog.testing.capture_logs() as log:
-        async with _a_village(seed, conditions, settings, log, identities, meter, is_running=is_running) as village:
+        async with _a_village(
+            seed, conditions, settings, log, identities, (meter, traces), is_running=is_running
+        ) as village:
             yield village
 
 
@@ -273,7 +277,7 @@ async def _a_village(
     settings: Mapping[str, object],
     log: list[Any],
     identities: int,
-    meter: Meter,
+    told: tuple[Meter, Traces],
     *,
     is_running: bool,
 ) -> AsyncIterator[Village]:
@@ -284,7 +288,7 @@ async def _a_village(
 
     def raise_house(poll_seconds: float | None = None) -> House:
         transports.append(InProcessTransport(sandbox, clock))
-        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], settings, poll_seconds, meter))
+        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], settings, poll_seconds, told))
         return houses[-1]
 
     house = raise_house()
@@ -310,7 +314,7 @@ def _house(
     transport: InProcessTransport,
     settings: Mapping[str, object],
     poll_seconds: float | None,
-    meter: Meter,
+    told: tuple[Meter, Traces],
 ) -> House:
     return build(
         load(
@@ -330,7 +334,8 @@ def _house(
         product_server=InProcessProductServer(sandbox, clock),
         is_alone=True,
         poll_seconds=poll_seconds,
-        meter=meter,
+        meter=told[0],
+        traces=told[1],
     )
 
 

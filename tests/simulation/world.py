@@ -46,11 +46,15 @@ class InProcessProductServer:
 
     def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
         self._sandbox, self._clock = sandbox, clock
+        self.traceparents: list[str | None] = []
 
-    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
+    async def deliver(
+        self, event_id: str, payload: Mapping[str, Any], at: datetime, traceparent: str | None = None
+    ) -> Receipt:
         body = orjson.dumps(dict(payload))
         headers = {"Idempotency-Key": event_id, "Content-Type": "application/json"}
         headers |= signed(secret_bytes(SECRET), event_id, at, body)
+        self.traceparents.append(traceparent)
         target = self._sandbox.conditions.products_path
         reply = self._sandbox.answer("POST", target, headers, body, self._clock.now().timestamp())
         await self._clock.sleep(reply.delay)

@@ -27,7 +27,6 @@ SECRET_BYTES_MIN: Final = 24
 RESPONSE_BYTES: Final = 64 << 10
 VERSIONS_SECONDS: Final = 120.0
 _VERSIONS_FORMS: Final = "application/x-ndjson, text/csv"
-TRACEPARENT: Final = "traceparent"
 _ALWAYS: Final = {"User-Agent": "sellerwatch", "Accept-Encoding": "identity", "Content-Type": "application/json"}
 
 
@@ -53,12 +52,13 @@ class HttpProductServer:
         self._connect_timeout = connect_timeout
         self._total_seconds = connect_timeout + read_timeout
 
-    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
-        """One event. A `traceparent` in the payload goes as a header and not in the body."""
-        body = orjson.dumps({name: value for name, value in payload.items() if name != TRACEPARENT})
+    async def deliver(
+        self, event_id: str, payload: Mapping[str, Any], at: datetime, traceparent: str | None = None
+    ) -> Receipt:
+        body = orjson.dumps(dict(payload))
         headers = {**_ALWAYS, "Idempotency-Key": event_id, **signed(self._key, event_id, at, body)}
-        if isinstance(trace := payload.get(TRACEPARENT), str):
-            headers[TRACEPARENT] = trace
+        if traceparent is not None:
+            headers["traceparent"] = traceparent
         try:
             reply = await self._wire.send(
                 self._target,

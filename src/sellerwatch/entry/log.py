@@ -2,13 +2,15 @@
 
 Promises: no configured secret, sealed token, bearer token or password in an address leaves through here, whoever wrote
 the line; the filter sits at the root, where the logs of libraries pass too. A value can't forge a line or paint the
-terminal: line breaks and control characters are written as escapes, a stack is set in behind a bar.
+terminal: line breaks and control characters are written as escapes, a stack is set in behind a bar. Every line that is
+written while a task is worked on, ours or a library's, says of which task, seller and trace it is.
 """
 
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from typing import Any, Final, TextIO
 
 import orjson
@@ -17,6 +19,8 @@ from pydantic import SecretStr
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from sellerwatch.domain.products import shown_at
+from sellerwatch.domain.tasks import Task
+from sellerwatch.domain.traces import root, trace_id
 from sellerwatch.ports.time import Clock
 from sellerwatch.settings import Settings
 from sellerwatch.settings.forms import Secret
@@ -33,8 +37,21 @@ _BEARER = re.compile(r"(?i)\bbearer\s+[^\s\"',;]+")
 _COMPACT = re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _SIGNING = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 _LOGIN = re.compile(r"(://)[^\s/@]*@")
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_PLAIN = re.compile(r"[^\s\"=\\]+")
 _STACK = "exception"
+_TASK: ContextVar[Task | None] = ContextVar("task", default=None)
+
+
+def about(task: Task) -> None:
+    """From here on, in this asyncio task and what it begins, every line is about this one."""
+    _TASK.set(task)
+
+
+def ids_of(task: Task) -> dict[str, str]:
+    return {"task_id": task.task_id, "seller_id": task.seller_id, "trace_id": trace_id(root(task.task_id))}
 
 
 def set_up(settings: Settings, clock: Clock, stream: TextIO | None = None) -> None:
@@ -44,6 +61,7 @@ def set_up(settings: Settings, clock: Clock, stream: TextIO | None = None) -> No
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            _with_task,
             structlog.processors.add_log_level,
             _timed(clock),
             structlog.processors.format_exc_info,
@@ -132,6 +150,12 @@ def _tamed_stack(stack: object) -> str:
     return "\n".join(_tamed(line) for line in str(stack).splitlines())
 
 
+def _with_task(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    # Made up when a line is written: most tasks end without one.
+    task = _TASK.get()
+    return event if task is None else {**ids_of(task), **event}
+
+
 def _timed(clock: Clock) -> Processor:
     def process(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         return {"at": shown_at(clock.now()), **event}
@@ -165,5 +189,6 @@ def _console(*, is_painted: bool) -> Processor:
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return value if value and " " not in value else f'"{value}"'
+        # What could be taken for another value, or for the end of this one, is set in quotes with its own escaped.
+        return value if _PLAIN.fullmatch(value) else orjson.dumps(value).decode()
     return orjson.dumps(value, default=str).decode()

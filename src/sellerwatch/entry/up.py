@@ -6,17 +6,20 @@ back, and the process leaves the list of those that are alive.
 
 import asyncio
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 import structlog
 
 from sellerwatch.domain.errors import Trouble
-from sellerwatch.entry.loops import run_loops
+from sellerwatch.entry.log import about, ids_of
+from sellerwatch.entry.loops import Loop, run_loops
 from sellerwatch.entry.ticker import life_loop, ticker_loops
 from sellerwatch.flows.crawl import Job
 from sellerwatch.steps.settling import Settled
 from sellerwatch.wiring import House
 
 TICKER, WORKER = "ticker", "worker"
+TRACES_SECONDS = 2.0
 _LOG = structlog.get_logger()
 
 
@@ -27,6 +30,8 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
     if house.outside:
         house.outside.asking.is_stopping = stop.is_set
     loops = [life_loop(house, "+".join(sorted(roles)))]
+    if house.traces.is_on:
+        loops.append(Loop("traces", partial(_send_traces, house), TRACES_SECONDS, idle_ceiling=TRACES_SECONDS))
     if TICKER in roles:
         loops += ticker_loops(house)
     parts = [
@@ -46,6 +51,11 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
         _LOG.info("stopped", owner=house.owner)
 
 
+async def _send_traces(house: House) -> int:
+    await house.traces.send()
+    return 0
+
+
 async def _wake_waiting(house: House, stop: asyncio.Event) -> None:
     """Who waits for an identity then sees that it is over."""
     await stop.wait()
@@ -63,12 +73,16 @@ async def _work(house: House, stop: asyncio.Event) -> None:
     await running
 
 
+def _begin(job: Job) -> None:
+    about(job.task)
+
+
 def _tell(job: Job, outcome: Settled | BaseException) -> None:
     if isinstance(outcome, Settled) and outcome.is_written and not outcome.attempt.error_message:
-        _LOG.debug("task done", task_id=job.task.task_id, ms=outcome.attempt.duration_ms)
+        _LOG.debug("task done", ms=outcome.attempt.duration_ms)
         return
     task = job.task
-    log = _LOG.bind(task_id=task.task_id, seller_id=task.seller_id, kind=task.kind.value, item_no=task.item_no)
+    log = _LOG.bind(**ids_of(task), kind=task.kind.value, item_no=task.item_no)
     if isinstance(outcome, Trouble):
         log.warning("attempt in trouble", error=str(outcome))
     elif isinstance(outcome, BaseException):
@@ -86,7 +100,7 @@ async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
     rest_seconds = 1.0
     while not stop.is_set():
         try:
-            await house.outside.crawl.run(_tell)
+            await house.outside.crawl.run(_tell, _begin)
         except Exception as error:  # noqa: BLE001 - told, and tried again
             _LOG.exception("worker failed", error=str(error))
             await house.bell.wait("crawl", rest_seconds)

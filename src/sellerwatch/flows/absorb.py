@@ -9,9 +9,10 @@ crash in its middle leaves everything as it was.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sellerwatch.domain import traces
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.outbox import ProductEvent, backoff
@@ -21,9 +22,11 @@ from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.traces import UNTRACED, Span, Traces
 from sellerwatch.steps.reading import NotUnderstood, is_foreign, read, sources_of
 
 _ORDER = {DocumentKind.MINI_SHOP: 0, DocumentKind.DETAIL: 1, DocumentKind.OPTION: 2}
+_TOLD = (DocumentKind.DETAIL, DocumentKind.OPTION, DocumentKind.MINI_SHOP)
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 60.0, 3600.0
 _SAMPLE = 200
 
@@ -47,6 +50,7 @@ class _Batch:
     changes: list[Change] = field(default_factory=list)
     events: list[ProductEvent] = field(default_factory=list)
     drift: list[tuple[DocumentKind, str, str, str]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +61,24 @@ class Absorb:
     chance: Chance
     bell: Bell
     batch: int = 300
+    traces: Traces = UNTRACED
 
     async def run(self) -> Absorbed:
         at = self.clock.now()
         # Drawn outside the transaction, which may be tried again.
         chance = self.chance.random()
-        absorbed = await self.store.transact(lambda unit: self._write(unit, at, chance))
+        absorbed, spans = await self.store.transact(lambda unit: self._write(unit, at, chance))
+        if spans:
+            now = self.clock.now()
+            self.traces.tell(replace(span, ended=now) for span in spans)
         if absorbed.changes:
             self.bell.ring("deliver")
         return absorbed
 
-    def _write(self, unit: Unit, at: datetime, chance: float) -> Absorbed:
+    def _write(self, unit: Unit, at: datetime, chance: float) -> tuple[Absorbed, list[Span]]:
         raws = unit.raws.lock_ripe(at, self.batch)
         if not raws:
-            return Absorbed(0, 0, ())
+            return Absorbed(0, 0, ()), []
         products = unit.products.lock({raw.item_no for raw in raws if raw.item_no})
         batch = _Batch(products, sources_of(unit, raws), at, chance)
         for observation in _observations(raws):
@@ -81,7 +89,7 @@ class Absorb:
         unit.raws.save(raws)
         unit.chores.note_drift(batch.drift, at)
         failed = sum(raw.status is RawStatus.FAILED for raw in raws)
-        return Absorbed(len(raws), failed, tuple(batch.changes))
+        return Absorbed(len(raws), failed, tuple(batch.changes)), batch.spans
 
     def _observe(self, batch: _Batch, raws: Sequence[Raw]) -> None:
         readable: list[tuple[Raw, Fetched]] = []
@@ -112,6 +120,23 @@ class Absorb:
         if change:
             batch.changes.append(change)
             batch.events.append(announce(product, change))
+        if self.traces.is_on:
+            self._trace(batch, [raw for raw, _ in readable], change)
+
+    def _trace(self, batch: _Batch, raws: Sequence[Raw], change: Change | None) -> None:
+        """An observation belongs to the trace of its detail's task, and follows from the others' too."""
+        first, *others = sorted(raws, key=lambda raw: _TOLD.index(raw.kind))
+        parent = traces.crawled(first.task_id)
+        context = traces.child(parent, f"absorb/{first.item_no}")
+        facts: dict[str, str | int] = {
+            "seller.id": first.seller_id,
+            "item.no": first.item_no,
+            "version": change.version if change else 0,
+        }
+        links = tuple(dict.fromkeys(traces.crawled(raw.task_id) for raw in others))
+        batch.spans.append(Span("absorb", context, parent, batch.at, batch.at, facts, links=links))
+        if change:
+            batch.events[-1].payload[traces.CARRIED] = context
 
 
 def _observations(raws: Sequence[Raw]) -> list[list[Raw]]:

@@ -13,13 +13,14 @@ the attempt that the task still bears.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
+from sellerwatch.domain import traces as context_of
 from sellerwatch.domain.errors import Trouble, Unavailable, Unreadable
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.tasks import Attempt, AttemptStatus, Task, TaskStatus
@@ -29,7 +30,8 @@ from sellerwatch.ports.pool import Grant, Lease, Pool
 from sellerwatch.ports.queue import Delivery, Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
-from sellerwatch.steps.asking import Asking
+from sellerwatch.ports.traces import UNTRACED, Span, Traces
+from sellerwatch.steps.asking import Asked, Asking
 from sellerwatch.steps.settling import Harvest, Settled, Settling
 from sellerwatch.steps.together import Together
 
@@ -70,6 +72,8 @@ class Orders:
 
 Tell: TypeAlias = Callable[[Job, Settled | BaseException], None]
 """Who hears what became of each job."""
+Begin: TypeAlias = Callable[[Job], None]
+"""Who hears that a job begins, where it begins: what is said there holds for all that is done for it."""
 
 
 class Crawl:
@@ -88,8 +92,9 @@ class Crawl:
         orders: Orders,
         group_seconds: float = 0.005,
         meter: Meter = UNMETERED,
+        traces: Traces = UNTRACED,
     ) -> None:
-        self._meter = meter
+        self._meter, self._traces = meter, traces
         self._store, self._pool, self._queue, self._asking, self._reader = store, pool, queue, asking, reader
         self._clock, self._chance, self._bell = clock, chance, bell
         self._settling, self._owner, self._orders = settling, owner, orders
@@ -99,14 +104,15 @@ class Crawl:
         self._is_stopping = False
         self._waits_since: float | None = None
         self._tell: Tell = lambda _job, _outcome: None
+        self._begin: Begin = lambda _job: None
 
     @property
     def running(self) -> int:
         return len(self._running)
 
-    async def run(self, tell: Tell) -> None:
+    async def run(self, tell: Tell, begin: Begin = lambda _job: None) -> None:
         """Crawl until `stop`: receive no more than there are identities for, and run what was received."""
-        self._tell = tell
+        self._tell, self._begin = tell, begin
         keeper = asyncio.create_task(self._keep_claims())
         try:
             while not self._is_stopping:
@@ -204,6 +210,7 @@ class Crawl:
 
     async def work(self, job: Job) -> None:
         """C to F for one task."""
+        self._begin(job)
         asked = await self._asking.ask(job.task.kind, job.task.request_url, task_id=job.task.task_id, lease=job.lease)
         harvest = Harvest(job.task, job.attempt, asked)
         if job.task.kind.is_list and asked.blame is None and asked.answer is not None:
@@ -211,7 +218,10 @@ class Crawl:
                 harvest.listing = self._reader.listing(job.task.kind, asked.answer.body)
             except Unreadable as error:
                 harvest.unreadable = str(error)
-        self._tell(job, await self._finish((harvest, job.delivery.receipt)))
+        settled = await self._finish((harvest, job.delivery.receipt))
+        if self._traces.is_on and settled.is_written:
+            self._traces.tell(_spans(job, settled, harvest.asked, self._clock.now()))
+        self._tell(job, settled)
 
     async def _claim(self, deliveries: Sequence[Delivery], leases: list[Lease]) -> list[Job]:
         at = self._clock.now()
@@ -321,6 +331,29 @@ class Crawl:
                 await self._store.transact(partial(_extend, held=held, until=until))
             except Trouble as trouble:
                 self._tell(old[0], trouble)
+
+
+def _spans(job: Job, settled: Settled, asked: Asked, ended: datetime) -> Iterator[Span]:
+    """The attempt, and each request that it made."""
+    task, attempt = settled.task, settled.attempt
+    root = context_of.root(task.task_id)
+    is_success = attempt.status is AttemptStatus.SUCCESS
+    own = context_of.crawled(task.task_id) if is_success else context_of.child(root, f"attempt/{attempt.attempt_id}")
+    facts: dict[str, str | int] = {
+        "task.id": task.task_id,
+        "seller.id": task.seller_id,
+        "task.kind": task.kind.value,
+        "task.status": task.status.value,
+        "execution.id": task.execution_id,
+        "item.no": task.item_no,
+    }
+    parent = context_of.checked(job.delivery.attributes.get("traceparent")) or root
+    yield Span("crawl", own, parent, attempt.started_at, ended, facts, attempt.error_message)
+    for number, usage in enumerate(asked.usages):
+        until = usage.at + timedelta(milliseconds=usage.duration_ms or 0)
+        answered: dict[str, str | int] = {"http.response.status_code": usage.http_status} if usage.http_status else {}
+        context = context_of.child(own, f"request/{number}")
+        yield Span("request", context, own, usage.at, until, answered, usage.error_message, is_call=True)
 
 
 def _extend(unit: Unit, held: list[tuple[str, str]], until: datetime) -> None:

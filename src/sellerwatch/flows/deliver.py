@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sellerwatch.domain import traces
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState, Transition
 from sellerwatch.domain.outbox import OutboxStatus, ProductEvent, backoff
 from sellerwatch.ports.outside import ProductServer, Receipt
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Chance, Clock
+from sellerwatch.ports.traces import UNTRACED, Span, Traces
 
 FINAL = frozenset({400, 401, 403, 404, 410, 413, 415})
 """Answers that no retry will change: the row waits for a person."""
@@ -47,6 +49,7 @@ class Deliver:
     claim_seconds: float = 60.0
     send_seconds: float = 10.0
     """So long a POST may take, at most."""
+    traces: Traces = UNTRACED
 
     async def run(self) -> Delivered:
         at = self.clock.now()
@@ -102,7 +105,7 @@ class Deliver:
                 if breaker.state is BreakerState.OPEN or self.clock.now() > last:
                     return
                 row = rows[place]
-                receipt = await self.server.deliver(row.outbox_id, row.payload, self.clock.now())
+                receipt = await self._send(row)
                 receipts[place] = receipt
                 now = self.clock.now()
                 if _is_away(receipt):
@@ -114,6 +117,24 @@ class Deliver:
 
         await asyncio.gather(*(lane() for _ in range(min(self.concurrency, len(rows)))))
         return receipts
+
+    async def _send(self, row: ProductEvent) -> Receipt:
+        """What goes out bears the sending's own context, and not in its body."""
+        began = self.clock.now()
+        carried = traces.checked(row.payload.get(traces.CARRIED))
+        if carried is None:
+            return await self.server.deliver(row.outbox_id, row.payload, began)
+        context = traces.child(carried, f"deliver/{began.isoformat()}")
+        body = {name: value for name, value in row.payload.items() if name != traces.CARRIED}
+        receipt = await self.server.deliver(row.outbox_id, body, began, context)
+        if self.traces.is_on:
+            facts: dict[str, str | int] = {"event.id": row.outbox_id, "version": row.version}
+            if receipt.status is not None:
+                facts["http.response.status_code"] = receipt.status
+            error = None if receipt.is_accepted else receipt.error or f"HTTP {receipt.status}"
+            span = Span("deliver", context, carried, began, self.clock.now(), facts, error, is_call=True)
+            self.traces.tell([span])
+        return receipt
 
     def _decide(self, rows: Sequence[ProductEvent], receipts: Sequence[Receipt | None], breaker: Breaker) -> None:
         at = self.clock.now()

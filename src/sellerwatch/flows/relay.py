@@ -8,10 +8,11 @@ rows that go back after their deadline and are sent under the same deduplication
 the first one. The backlog stays here: no more is sent than the pool can lease in a minute, so no message grows old.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from sellerwatch.domain import traces
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.outbox import Publication, TaskOutboxStatus, backoff
 from sellerwatch.ports.meter import UNMETERED, Meter
@@ -19,6 +20,7 @@ from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Outgoing, Queue
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.traces import UNTRACED, Span, Traces
 from sellerwatch.steps.closing import Closing, cancel_tasks
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 5.0, 300.0
@@ -49,6 +51,7 @@ class Relay:
     claim_seconds: float = 30.0
     page_size: int = 500
     meter: Meter = UNMETERED
+    traces: Traces = UNTRACED
 
     async def run(self) -> Relayed:
         at = self.clock.now()
@@ -61,10 +64,13 @@ class Relay:
         rows = await self.store.transact(lambda unit: unit.publications.claim(claim, room))
         if not rows:
             return Relayed(0, 0, 0, has_room=True)
-        outcomes = await self.queue.send([_message(row) for row in rows])
+        contexts = {row.task_id: _context(row) for row in rows} if self.traces.is_on else {}
+        outcomes = await self.queue.send([_message(row, contexts.get(row.task_id)) for row in rows])
         refused = self._mark(rows, outcomes)
         closing = await self.store.transact(lambda unit: self._write(unit, rows, refused))
         closing.tell(self.meter)
+        if contexts:
+            self.traces.tell(_spans(rows, contexts, at, self.clock.now()))
         self.bell.ring("crawl")
         return Relayed(len(rows), len(rows) - len(refused), len(refused), has_room=True)
 
@@ -104,10 +110,27 @@ class Relay:
         return closing
 
 
-def _message(row: Publication) -> Outgoing:
+def _context(row: Publication) -> str:
+    return traces.child(traces.root(row.task_id), f"relay/{row.publish_count + 1}")
+
+
+def _spans(
+    rows: Sequence[Publication], contexts: Mapping[str, str], began: datetime, ended: datetime
+) -> Iterator[Span]:
+    """A task's trace begins when its row is sent for the first time: with how long that was waited for."""
+    for row in rows:
+        facts = {"task.id": row.task_id, "seller.id": row.seller_id, "task.kind": str(row.payload["taskType"])}
+        root, is_sent = traces.root(row.task_id), row.status is TaskOutboxStatus.SENT
+        if is_sent and row.publish_count == 1:
+            yield Span("trigger", root, None, row.created_at, began, facts)
+        yield Span("relay", contexts[row.task_id], root, began, ended, facts, None if is_sent else row.error_message)
+
+
+def _message(row: Publication, context: str | None) -> Outgoing:
+    attributes = {"sellerId": row.seller_id}
     return Outgoing(
         body={**row.payload, "attempt": row.publish_count + 1},
         group=row.message_group,
         dedup_id=row.dedup_id,
-        attributes={"sellerId": row.seller_id},
+        attributes={**attributes, "traceparent": context} if context else attributes,
     )

@@ -27,8 +27,13 @@ VERSIONS_BYTES_MAX = 64 << 20
 
 
 class ProductServer(Protocol):
-    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
-        """One signed POST, under the event's id as idempotency key; never raises for what the other side does."""
+    async def deliver(
+        self, event_id: str, payload: Mapping[str, Any], at: datetime, traceparent: str | None = None
+    ) -> Receipt:
+        """One signed POST, under the event's id as idempotency key; never raises for what the other side does.
+
+        `traceparent`, when there is one, goes as the header of that name.
+        """
 
     async def versions(self, url: str, at: datetime) -> bytes:
         """What it says it holds: one signed GET. Refused when the url is another server's than events go to;

@@ -48,12 +48,13 @@ from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.traces import Traces
 from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
-from sellerwatch.wiring.engines import check_file, product_server_of, queue_of, redis_pool_of
+from sellerwatch.wiring.engines import check_file, product_server_of, queue_of, redis_pool_of, traces_of
 from sellerwatch.wiring.house import House, Outside
 from sellerwatch.wiring.measures import budget_of, heal_rules_of, limits_of, patience_of, rules_of
 
@@ -79,6 +80,7 @@ def build(
     is_alone: bool = False,
     poll_seconds: float | None = None,
     meter: Meter = UNMETERED,
+    traces: Traces | None = None,
 ) -> House:
     """The house as its settings say; whatever is handed in takes the place of the real thing.
 
@@ -109,10 +111,11 @@ def build(
     dial = partial(Http1, allow_plain_http=settings.allow_plain_http)
     if transport is None and settings.marketplace_url is not None:
         transport = HttpTransport(settings.marketplace_url, dial)
+    traces = traces or traces_of(settings, owner, clock, dial)
     alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
     product_server = product_server or product_server_of(settings, clock, dial)
     outside = _outside(
-        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds, meter
+        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds, meter, traces
     )
     announce = Announce(
         store,
@@ -138,13 +141,14 @@ def build(
         months=months,
         vault=vault,
         reader=reader,
+        traces=traces,
         reports=SqlReports(database),
         gauges=SqlGauges(database),
         sellers=Sellers(store, clock, chance, bell),
         trigger=Trigger(store, clock, chance, bell, meter),
-        absorb=Absorb(store, reader, clock, chance, bell),
+        absorb=Absorb(store, reader, clock, chance, bell, traces=traces),
         delist=Delist(store, clock, bell),
-        deliver=_deliver(settings, owner, clock, chance, store, product_server),
+        deliver=_deliver(settings, owner, clock, chance, store, product_server, traces),
         announce=announce,
         identities=Identities(
             store,
@@ -185,6 +189,7 @@ def _outside(
     transport: Transport | None,
     poll_seconds: float,
     meter: Meter,
+    traces: Traces,
 ) -> Outside | None:
     if settings.marketplace_url is None or transport is None:
         return None
@@ -248,6 +253,7 @@ def _outside(
             claim_seconds=settings.claim_seconds,
             page_size=settings.page_size,
             meter=meter,
+            traces=traces,
         ),
         crawl=Crawl(
             store,
@@ -263,13 +269,20 @@ def _outside(
             Orders(settings.concurrency, settings.claim_seconds, settings.shutdown_seconds, poll_seconds),
             group_seconds,
             meter,
+            traces,
         ),
         heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), months, meter),
     )
 
 
 def _deliver(
-    settings: Settings, owner: str, clock: Clock, chance: Chance, store: Store, server: ProductServer | None
+    settings: Settings,
+    owner: str,
+    clock: Clock,
+    chance: Chance,
+    store: Store,
+    server: ProductServer | None,
+    traces: Traces,
 ) -> Deliver | None:
     if server is None:
         return None
@@ -283,4 +296,5 @@ def _deliver(
         concurrency=settings.delivery_concurrency,
         retries_max=settings.product_outbox_retries,
         claim_seconds=max(settings.claim_seconds, 60.0),
+        traces=traces,
     )

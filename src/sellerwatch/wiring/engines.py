@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import sellerwatch
 from sellerwatch.adapters.product_server import HttpProductServer
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.redis.connection import connected
@@ -11,6 +12,7 @@ from sellerwatch.domain.errors import Invalid
 from sellerwatch.ports.outside import ProductServer
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.traces import UNTRACED, Traces
 from sellerwatch.ports.wire import Dial
 from sellerwatch.settings import Settings, SqsAddress
 from sellerwatch.wiring.measures import limits_of
@@ -85,5 +87,21 @@ def product_server_of(settings: Settings, clock: Clock, dial: Dial) -> ProductSe
         settings.product_server_secret.get_secret_value(),
         clock,
         dial,
+        allow_plain_http=settings.allow_plain_http,
+    )
+
+
+def traces_of(settings: Settings, owner: str, clock: Clock, dial: Dial) -> Traces:
+    if settings.otel_exporter_otlp_endpoint is None:
+        return UNTRACED
+    from sellerwatch.adapters.otlp import OtlpTraces  # noqa: PLC0415 - slow to load, and only who traces needs it
+
+    return OtlpTraces(
+        settings.otel_exporter_otlp_endpoint,
+        settings.otel,
+        clock,
+        dial,
+        version=sellerwatch.__version__,
+        instance=owner,
         allow_plain_http=settings.allow_plain_http,
     )

@@ -33,6 +33,7 @@ from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.reports import Reports
 from sellerwatch.ports.store import Store
 from sellerwatch.ports.time import Bell, Chance, Clock
+from sellerwatch.ports.traces import Traces
 from sellerwatch.settings import Settings
 from sellerwatch.steps.asking import Asking
 
@@ -89,6 +90,7 @@ class House:
     redis_pool: RedisPool | None
     """None where the pool is the database's only."""
     meter: Meter
+    traces: Traces
     poll_seconds: float
     """What another process begins (a command, an API) is taken up within this; what this one begins, at once."""
 
@@ -113,7 +115,7 @@ class House:
         return True
 
     async def close(self) -> None:
-        for neighbour in (self.queue, self.transport, self.product_server, self.alerts, self.redis_pool):
+        for neighbour in (self.queue, self.transport, self.product_server, self.alerts, self.redis_pool, self.traces):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()
