@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
-from builders import NOON, a_seller, an_execution, an_id, at
+from builders import NOON, a_seller, a_task, an_execution, an_id, at
 from sellerwatch.adapters.sql import tables
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.domain.executions import Execution, ExecutionStatus, ListState
+from sellerwatch.domain.executions import Balance, Counted, Execution, ExecutionStatus, ListState
+from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.store import Claim, Store
 
 COMPLETED, FAILED, STARTED = ExecutionStatus.COMPLETED, ExecutionStatus.FAILED, ExecutionStatus.STARTED
@@ -239,3 +240,35 @@ def a_raw_row(execution: Execution, status: str) -> dict[str, object]:
         "crawled_at": NOON,
         "created_at": NOON,
     }
+
+
+async def test_the_ledger_shows_counters_beside_tasks_of_the_newest_executions_in_their_order(store: Store) -> None:
+    first = an_execution("shop-1", status=COMPLETED, total_tasks=3, completed_tasks=2, failed_tasks=1)
+    second = an_execution("shop-2", total_tasks=2, completed_tasks=1)
+    third = an_execution("shop-3", status=STARTED)
+    old = an_execution("shop-4", status=COMPLETED, total_tasks=9, completed_tasks=9, at=at(-DAY))
+    tasks = [
+        *(a_task(number, execution=first, state=TaskStatus.SUCCESS) for number in (1, 2)),
+        a_task(3, execution=first, state=TaskStatus.FAILED),
+        a_task(1, execution=second, state=TaskStatus.RUNNING),
+        a_task(2, execution=second, state=TaskStatus.RETRY),
+    ]
+    await add(store, old, first, second, third)
+    await store.transact(lambda unit: unit.tasks.add(tasks))
+
+    async def look(after: int, tasks_max: int = 100) -> tuple[list[Balance], int]:
+        return await store.read(lambda unit: unit.executions.balances(after, at(-60), tasks_max))
+
+    balances, last = await look(0)
+    assert [balance.execution_id for balance in balances] == [one.execution_id for one in (first, second, third)]
+    assert balances[0].said == balances[0].found == Counted(2, 1, 0)
+    assert (balances[1].said, balances[1].found) == (Counted(1, 0, 1), Counted(0, 0, 2))
+    assert [balance.is_even for balance in balances] == [True, False, True]
+    assert await look(last) == ([], 0)
+    # A few at a time, and one at least.
+    some, last = await look(0, tasks_max=1)
+    assert [balance.execution_id for balance in some] == [first.execution_id]
+    assert [balance.execution_id for balance in (await look(last, tasks_max=2))[0]] == [
+        second.execution_id,
+        third.execution_id,
+    ]

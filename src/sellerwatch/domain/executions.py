@@ -150,6 +150,38 @@ class Execution:
             raise WrongVerb("execution", self.execution_id, self.status, verb)
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Tasks, by what became of them."""
+
+    succeeded: int = 0
+    failed: int = 0
+    open: int = 0
+
+    @property
+    def planned(self) -> int:
+        return self.succeeded + self.failed + self.open
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One execution's line in the ledger: what its counters say, and what its tasks come to."""
+
+    execution_id: str
+    seller_id: str
+    said: Counted
+    found: Counted
+
+    @property
+    def is_even(self) -> bool:
+        """Planned = succeeded + failed + open, each as it is said."""
+        return self.said == self.found
+
+    def __str__(self) -> str:
+        told = (f"{each.planned} = {each.succeeded} + {each.failed} + {each.open}" for each in (self.said, self.found))
+        return "its counters say {}, its tasks are {} (planned = succeeded + failed + open)".format(*told)
+
+
 def list_verdict(*, listed: int, expected: int | None, has_failed_pages: bool, rounds: int) -> tuple[ListState, bool]:
     """All pages asked for have ended: what the list is now, and whether another round over it is due.
 

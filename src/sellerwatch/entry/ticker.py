@@ -79,6 +79,7 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
         "daily_figures": heal.daily_figures,
         "retention": heal.retention,
         "partitions": heal.partitions,
+        "ledger": house.ledger.run,
         "identities": identities.recover_due,
         "leases": identities.expire_leases,
         "tokens": identities.refresh_tokens,

@@ -50,6 +50,7 @@ SWEEPS: Final[Mapping[str, int]] = {
     "leases": 1,
     "tokens": 1,
     "records": 1,
+    "ledger": 4,
     "identities": 4,
     "daily_figures": 20,
     "partitions": 240,
@@ -196,6 +197,7 @@ class Settings(BaseSettings):
     sweep_leases_seconds: Override = Field(None, description="period of this sweep")
     sweep_tokens_seconds: Override = Field(None, description="period of this sweep")
     sweep_records_seconds: Override = Field(None, description="period of this sweep")
+    sweep_ledger_seconds: Override = Field(None, description="period of this sweep")
     sweep_identities_seconds: Override = Field(None, description="period of this sweep")
     sweep_daily_figures_seconds: Override = Field(None, description="period of this sweep")
     sweep_partitions_seconds: Override = Field(None, description="period of this sweep")

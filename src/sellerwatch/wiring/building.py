@@ -34,6 +34,7 @@ from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
+from sellerwatch.flows.ledger import Ledger
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
@@ -161,6 +162,7 @@ def build(
             meter,
         ),
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
+        ledger=Ledger(store, clock),
         repair=Repair(store, queue, clock, bell, meter),
         reprocess=Reprocess(store, reader, clock, bell),
         resend=Resend(store, clock, bell),

@@ -17,6 +17,7 @@ from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
+from sellerwatch.flows.ledger import Ledger
 from sellerwatch.flows.relay import Relay
 from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
@@ -79,6 +80,7 @@ class House:
     announce: Announce
     identities: Identities
     lead: Lead
+    ledger: Ledger
     repair: Repair
     reprocess: Reprocess
     resend: Resend

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sellerwatch.domain.executions import Execution
+from sellerwatch.domain.executions import Balance, Execution
 from sellerwatch.domain.outbox import Publication, ScheduleNotice
 from sellerwatch.domain.schedules import Schedule
 from sellerwatch.domain.sellers import Seller
@@ -72,6 +72,10 @@ class Executions(Protocol):
 
     def overdue(self, at: datetime, count: int) -> list[Execution]:
         """Open for longer than their seller's interval."""
+
+    def balances(self, after: int, since: datetime, tasks_max: int) -> tuple[list[Balance], int]:
+        """Of the newest executions, begun since, the next ones behind that number: their counters beside their tasks;
+        as many as have about so many tasks, and one at least. And the last one's number; 0: there are no more."""
 
     def lock_unsettled(self, count: int) -> list[Execution]:
         """Ended, its list not SETTLED, and no raw of it still PENDING."""

@@ -9,19 +9,28 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, literal_column, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, Session, cut, said
-from sellerwatch.adapters.sql.tables import crawling_schedule_executions, listings, product_raw_data, products, sellers
-from sellerwatch.domain.executions import Execution, ExecutionStatus, ListState
+from sellerwatch.adapters.sql.tables import (
+    crawler_tasks,
+    crawling_schedule_executions,
+    listings,
+    product_raw_data,
+    products,
+    sellers,
+)
+from sellerwatch.domain.executions import Balance, Counted, Execution, ExecutionStatus, ListState
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.sellers import INTERVAL_DAYS_MIN
+from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.store import Claim
 
 _E = crawling_schedule_executions.c
+_T = crawler_tasks.c
 _COLUMNS = (
     "execution_id",
     "schedule_id",
@@ -138,6 +147,31 @@ _LOCK_UNSETTLED = Prepared(
 )
 
 
+# The newest by their number; those before may have lost their tasks to retention.
+LEDGER_WINDOW, LEDGER_BATCH = 1000, 50
+_WINDOW = Prepared(
+    select(_E.id)
+    .where(_E.id > literal_column("0"))
+    .order_by(_E.id.desc())
+    .limit(literal_column("1"))
+    .offset(literal_column(str(LEDGER_WINDOW - 1)))
+)
+_SAID = Prepared(
+    select(_E.id, _E.execution_id, _E.seller_id, _E.total_tasks_created, _E.completed_tasks, _E.failed_tasks)
+    .where(_E.id > bindparam("after"), _E.started_at >= bindparam("since"))
+    .order_by(_E.id)
+    .limit(literal_column(str(LEDGER_BATCH))),
+    ("after", "since"),
+)
+_FOUND = PreparedIn(
+    lambda ids: (
+        select(_T.execution_id, _T.status, func.count())
+        .where(_T.execution_id.in_(ids))
+        .group_by(_T.execution_id, _T.status)
+    )
+)
+
+
 class Executions:
     __slots__ = ("_session",)
 
@@ -196,6 +230,19 @@ class Executions:
         aged = ((self._execution(row[:-1]), timedelta(days=row[-1])) for row in rows)
         return [execution for execution, interval in aged if execution.started_at + interval < at][:count]
 
+    def balances(self, after: int, since: datetime, tasks_max: int) -> tuple[list[Balance], int]:
+        window = self._session.first(_WINDOW)
+        after = max(after, window[0] - 1 if window else 0)
+        rows: list[Row] = []
+        for row in self._session.rows(_SAID, (after, self._session.to_db(since))):
+            if rows and sum(each[3] for each in rows) + row[3] > tasks_max:
+                break
+            rows.append(row)
+        found: dict[str, dict[str, int]] = {row[1]: {} for row in rows}
+        for execution_id, status, count in self._session.rows_in(_FOUND, found):
+            found[execution_id][status] = count
+        return [_balance(row, found[row[1]]) for row in rows], rows[-1][0] if rows else 0
+
     def lock_unsettled(self, count: int) -> list[Execution]:
         return [self._execution(row) for row in self._session.rows(_LOCK_UNSETTLED, (count,))]
 
@@ -242,6 +289,17 @@ class Executions:
             expected_items=expected_items,
             list_state=ListState(list_state),
         )
+
+
+def _balance(row: Row, tasks: dict[str, int]) -> Balance:
+    _, execution_id, seller_id, total, completed, failed = row
+    succeeded, lost = tasks.get(TaskStatus.SUCCESS, 0), tasks.get(TaskStatus.FAILED, 0)
+    return Balance(
+        execution_id,
+        seller_id,
+        said=Counted(completed, failed, total - completed - failed),
+        found=Counted(succeeded, lost, sum(tasks.values()) - succeeded - lost),
+    )
 
 
 _L = listings.c
