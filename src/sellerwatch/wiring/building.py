@@ -16,6 +16,7 @@ from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.adapters.marketplace.transport import HttpTransport
 from sellerwatch.adapters.robots import ProtegoReader
 from sellerwatch.adapters.schedules import BuiltinSchedules
+from sellerwatch.adapters.sql.clues import SqlClues
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.gauges import SqlGauges
@@ -31,6 +32,7 @@ from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl, Orders
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
+from sellerwatch.flows.explain import Explain
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
@@ -116,7 +118,21 @@ def build(
     alerts = WebhookAlerts(settings.alert_webhook_url, dial, allow_plain_http=settings.allow_plain_http)
     product_server = product_server or product_server_of(settings, clock, dial)
     outside = _outside(
-        settings, owner, clock, chance, bell, store, months, pool, queue, vault, reader, transport, poll_seconds, meter, traces
+        settings,
+        owner,
+        clock,
+        chance,
+        bell,
+        store,
+        months,
+        pool,
+        queue,
+        vault,
+        reader,
+        transport,
+        poll_seconds,
+        meter,
+        traces,
     )
     announce = Announce(
         store,
@@ -163,6 +179,9 @@ def build(
         ),
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
         ledger=Ledger(store, clock),
+        explain=Explain(
+            store, SqlClues(database), pool, queue, clock, product_server is not None, limits_of(settings).probation
+        ),
         repair=Repair(store, queue, clock, bell, meter),
         reprocess=Reprocess(store, reader, clock, bell),
         resend=Resend(store, clock, bell),

@@ -14,6 +14,7 @@ from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
+from sellerwatch.flows.explain import Explain
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
@@ -81,6 +82,7 @@ class House:
     identities: Identities
     lead: Lead
     ledger: Ledger
+    explain: Explain
     repair: Repair
     reprocess: Reprocess
     resend: Resend

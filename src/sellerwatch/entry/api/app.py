@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 import sellerwatch
 from sellerwatch.domain.errors import SellerwatchError
-from sellerwatch.entry.api import executions, health, metrics, problems, reference, sellers
+from sellerwatch.entry.api import executions, explain, health, metrics, problems, reference, sellers
 from sellerwatch.entry.api.armour import Armour
 from sellerwatch.entry.api.guard import Guarded
 from sellerwatch.entry.api.tokens import Tokens
@@ -40,7 +40,7 @@ def api(house: House, counted: Metrics | None = None) -> FastAPI:
     app.router.route_class = Guarded
     app.state.tokens = Tokens(house.settings, house.clock)
     app.add_middleware(Armour, clock=house.clock)
-    for room in (sellers, executions, health):
+    for room in (sellers, executions, explain, health):
         room.add_routes(app, house)
     metrics.add_routes(app, house, counted or Metrics())
     reference.add_routes(app)
