@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 from sqlalchemy import Connection, text
@@ -46,10 +47,11 @@ class Stalled(Exception):
     """Nothing has moved for a while."""
 
 
-async def crawl_twice(url: str, shops: dict[str, int], report: Path | None = None) -> Account:
+async def crawl_twice(url: str, shops: dict[str, int], report: Path | None = None, **told: Any) -> Account:
+    """`told`: who is told of it, a meter or traces."""
     account = Account()
     with tempfile.TemporaryDirectory() as folder:
-        house = build(_settings(url, Path(folder) / "walk.db"), is_alone=report is not None)
+        house = build(_settings(url, Path(folder) / "walk.db"), is_alone=report is not None, **told)
         try:
             house.upgrade()
             for seller in shops:
