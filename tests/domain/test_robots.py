@@ -88,6 +88,8 @@ def test_a_page_takes_the_place_of_a_file_only_where_there_was_none_for_a_day() 
     first = a_file()
     first.tell(page, NOON, 0.5)
     assert first.holds(NOON)
+    # And it is looked whether it still does.
+    assert first.is_due(NOON + HOUR)
 
 
 def test_one_at_a_time_asks_and_a_claim_runs_out() -> None:

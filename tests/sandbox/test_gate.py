@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sandbox.visits import NOON, Visitor, a_sandbox, detail_path, list_path
 from sellerwatch.sandbox.conditions import Conditions
+from sellerwatch.sandbox.faults import Fault
 from sellerwatch.sandbox.gate import Gate
 
 PATH = list_path(0, 1)
@@ -115,3 +116,19 @@ def test_robots_and_the_unknown_are_answered_and_counted():
     assert sandbox.answer("GET", PATH, {}, b"", NOON).status == 400
     assert sandbox.answer("POST", PATH, {"user-agent": "x"}, b"", NOON).status == 405
     assert sandbox.stats()["requests"]["byKind"]["ROBOTS"] == {"200": 1}
+
+
+def test_robots_says_what_it_is_told_to_and_what_it_forbids_is_counted_and_answered_all_the_same():
+    sandbox = a_sandbox(robots="User-agent: *\nDisallow: /m/\n")
+    visitor = Visitor(sandbox)
+    assert visitor.ask("/m/member").status == 401
+    assert visitor.ask("/robots.txt").body == b"User-agent: *\nDisallow: /m/\n"
+    assert sandbox.stats()["disallowed"] == 1
+    told = sandbox.answer("POST", "/__robots", {}, b"User-agent: sellerwatch\nDisallow: /$\n", 0.0)
+    assert told.status == 200
+    assert visitor.ask("/robots.txt").body.endswith(b"Disallow: /$\n")
+    visitor.ask("/m/member")
+    visitor.ask("/")
+    assert sandbox.stats()["disallowed"] == 2
+    sandbox.stage("ROBOTS", Fault(name="error", status=503))
+    assert visitor.ask("/robots.txt").status == 503

@@ -19,6 +19,8 @@ CRAWLER = "sellerwatch"
 """The name by which a robots.txt may speak of us; what it says of `*` holds otherwise."""
 TEXT_BYTES_MAX = 500 * 1024
 FRESH_FOR = LAST_KNOWN_FOR = timedelta(hours=24)
+PAGE_FOR = timedelta(hours=1)
+"""A page may only stand there for as long as something is being mended."""
 _AGAIN_SECONDS, _AGAIN_CEILING = 30.0, 600.0
 _SAYS_LATER = frozenset({408, 429})
 
@@ -55,7 +57,7 @@ class RobotsFile:
             # Maintenance shows pages in the place of everything; who always does has no robots.txt.
             self.miss("a page came in its place", at, chance)
             return
-        self.text, self.told_at, self.next_at = text, at, at + FRESH_FOR
+        self.text, self.told_at, self.next_at = text, at, at + (PAGE_FOR if is_page(text) else FRESH_FOR)
         self.failures, self.problem = 0, None
         self._release()
 

@@ -202,21 +202,26 @@ class _Errand:
     async def _is_allowed(self) -> bool:
         """Whether robots.txt lets this be asked for, waited for while it is not known."""
         robots = self._asking.robots
-        if not robots.is_at_hand and self._lease is not None:
-            # It is asked for on a lease of its own, and that may be this one's identity.
-            await self._asking.give_back([self._lease])
-            self._lease = None
+        if robots.is_to_be_asked_for:
+            # On a lease of its own, and that may be this one's identity.
+            await self._hand_back()
         while until := await robots.heed():
+            await self._hand_back()
             if self._asking.is_stopping() or until >= self._until:
                 self._asked.blame, self._asked.error = Blame.NOT_ITS_OWN, robots.problem
                 return False
             await self._asking.bell.wait("pool", (until - self._clock.now()).total_seconds())
         if refusal := robots.refusal(self._url):
             self._refused(refusal)
-            if self._lease is not None:
-                await self._asking.give_back([self._lease])
+            await self._hand_back()
             return False
         return True
+
+    async def _hand_back(self) -> None:
+        """The lease at hand, unused: nothing is asked just now."""
+        if self._lease is not None:
+            await self._asking.give_back([self._lease])
+            self._lease = None
 
     def _refused(self, refusal: str) -> None:
         self._asked.blame, self._asked.error, self._asked.refusal = Blame.PERMANENT, refusal, refusal

@@ -64,6 +64,11 @@ class Robots:
         return not self.is_obeyed or bool(self._file and self._file.holds(self.clock.now()))
 
     @property
+    def is_to_be_asked_for(self) -> bool:
+        """Whether `heed` will take a lease, as far as was seen."""
+        return self.is_obeyed and (self._file is None or self._file.is_due(self.clock.now()))
+
+    @property
     def is_missed(self) -> bool:
         """Nothing may be asked, as far as was seen: it could not be had."""
         return bool(self._file and self._file.failures and not self._file.holds(self.clock.now()))
