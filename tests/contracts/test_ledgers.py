@@ -43,6 +43,16 @@ async def test_what_was_leased_a_moment_ago_keeps_its_distance(world):
     assert (await pool.lease(1)).next_at == MORNING + timedelta(seconds=0.6)
 
 
+async def test_what_was_leased_by_a_clock_that_is_ahead_counts(world):
+    pool = await anew(world, [Memory(an_identity(1), leased(5, -2, -4))], hourly_limit=3)
+    assert not (await pool.lease(1)).leases
+    assert (await standing(pool, 1)).remaining == 0
+    world.clock.go(HOUR + 20)
+    assert not (await pool.lease(1)).leases
+    world.clock.go(10 + 4)
+    assert (await pool.lease(1)).leases
+
+
 async def test_what_is_left_of_a_budget_follows_from_what_was_leased(world):
     pool = await anew(world, [Memory(an_identity(1), leased(*range(5, 55))), Memory(an_identity(2), ())])
     assert [each.remaining for each in await pool.standings()] == [30, 80]

@@ -380,10 +380,12 @@ async def test_asking_at_the_moment_that_was_told_helps(world):
 
 
 async def test_the_time_never_goes_back(world):
-    pool = await world.pool(1, hourly_limit=2)
+    pool = await world.pool(2, hourly_limit=2)
     world.clock.go(100)
-    await use(pool)
+    assert await use(pool) == 1
     world.clock.go(-100)
+    assert await pool.lease_of(1) is None
+    assert (await pool.lease(1)).leases[0].leased_at == MORNING + timedelta(seconds=100)
     grant = await pool.lease(1)
     assert (grant.leases, grant.next_at) == ((), MORNING + timedelta(seconds=101))
     world.clock.go(101)

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from contracts.pool_world import HOUR, MORNING, an_identity, ask, said, standing, use
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.identities import Verdict
@@ -34,6 +36,7 @@ async def test_too_few_available_open_the_breaker_of_the_pool(world):
     grant = await pool.lease(1)
     assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.CIRCUIT_OPEN, MORNING + timedelta(seconds=OPEN))
     assert await ways(pool, "POOL") == [(CLOSED, OPENED)]
+    assert (await pool.events())[-1].reason == "1 of 10 identities available"
     assert await pool.capacity(60) == 0
 
 
@@ -45,6 +48,7 @@ async def test_who_is_blocked_by_hand_does_not_count(world):
     await pool.block(10)
     figures = await pool.figures()
     assert (figures.pool_breaker.state, figures.why, figures.next_available_at) == (OPENED, WhyNot.EMPTY, None)
+    assert (await pool.events())[-1].reason == "the pool is empty"
 
 
 async def test_an_empty_pool_is_open_until_somebody_is_in_it(world):
@@ -121,7 +125,56 @@ async def test_a_trial_that_is_cancelled_or_lost_leaves_room_for_the_next(world)
     third = (await pool.lease(1)).leases[0]
     assert third.is_trial
     assert await pool.report([said(second)]) == [False]
-    assert (await pool.figures()).pool_breaker.state is HALF
+    breaker = (await pool.figures()).pool_breaker
+    assert (breaker.state, breaker.half_open_at) == (HALF, MORNING + timedelta(seconds=OPEN))
+    assert await ways(pool, "POOL") == [(CLOSED, OPENED), (OPENED, HALF)]
+    world.clock.go(30)
+    assert await pool.expire() == 1
+    assert (await pool.figures()).pool_breaker.trial_id is None
+
+
+async def test_what_a_trial_proved_counts_until_it_opens_again(world):
+    pool = await world.pool(10)
+    for _ in range(2):
+        for agent_id in range(1, 10):
+            await pool.suspend(agent_id)
+        world.clock.go(OPEN)
+        lease = (await pool.lease(1)).leases[0]
+        for agent_id in range(1, 10):
+            await pool.recover(agent_id)
+        assert (await pool.figures()).pool_breaker.state is HALF
+        await pool.report([said(lease)])
+        assert (await pool.figures()).pool_breaker.state is CLOSED
+
+
+async def test_a_breaker_that_a_recovery_closed_knows_of_no_trial(world):
+    pool = await world.pool(10)
+    for agent_id in range(1, 10):
+        await pool.suspend(agent_id)
+    world.clock.go(OPEN)
+    await use(pool)
+    world.clock.go(1)
+    late = (await pool.lease(1)).leases[0]
+    await pool.recover(4)
+    breaker = (await pool.figures()).pool_breaker
+    assert (breaker.state, breaker.trial_id, breaker.trial_until) == (CLOSED, None, None)
+    assert await pool.report([said(late, Verdict.REJECTED)]) == [True]
+    assert (await pool.figures()).pool_breaker.state is CLOSED
+
+
+async def test_the_trial_of_a_breaker_that_opened_meanwhile_decides_nothing(world):
+    pool = await world.pool(10)
+    for agent_id in range(1, 10):
+        await pool.suspend(agent_id)
+    world.clock.go(OPEN)
+    lease = (await pool.lease(1)).leases[0]
+    for agent_id in range(1, 11):
+        await pool.block(agent_id)
+    assert (await pool.figures()).pool_breaker.state is OPENED
+    for agent_id in range(1, 11):
+        await pool.unblock(agent_id)
+    assert await pool.report([said(lease)]) == [True]
+    assert (await pool.figures()).pool_breaker.state is OPENED
 
 
 async def test_all_suspended_tells_when_the_first_comes_back(world):
@@ -234,6 +287,15 @@ async def test_what_was_asked_during_an_outage_is_charged_to_nobody_afterwards(w
     assert (figures.site_breaker.state, figures.health_min) == (CLOSED, 100)
 
 
+async def test_what_led_to_the_opening_is_not_counted_again_after_the_closing(world):
+    pool = await world.pool(90, breaker_open_seconds=10.0)
+    await fail(pool, 21)
+    world.clock.go(10)
+    await use(pool)
+    await fail(pool, 5)
+    assert (await pool.figures()).site_breaker.state is CLOSED
+
+
 async def test_an_answer_that_says_nothing_leaves_the_site_half_open(world):
     pool = await world.pool(60)
     await fail(pool, 21)
@@ -279,6 +341,33 @@ async def test_past_its_time_out_the_identity_is_tried_once_and_success_closes(w
     await pool.report([said(lease)])
     assert (await standing(pool, 1)).breaker.state is CLOSED
     assert await ways(pool, "IDENTITY") == [(CLOSED, OPENED), (OPENED, HALF), (HALF, CLOSED)]
+
+
+async def test_a_breaker_that_closed_counts_anew(world):
+    pool = await world.pool(5)
+    for _ in range(3):
+        await ask(pool, 1, Verdict.REJECTED)
+        world.clock.go(1)
+    world.clock.go(OPEN)
+    await ask(pool, 1)
+    for _ in range(2):
+        world.clock.go(1)
+        await ask(pool, 1, Verdict.REJECTED)
+    one = await standing(pool, 1)
+    assert (one.breaker.state, one.breaker.failure_count) == (CLOSED, 2)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SUCCESS, Verdict.REJECTED])
+async def test_who_is_lent_before_the_time_out_of_other_limits_is_over_decides_nothing(world, verdict):
+    pool = await world.pool(5, breaker_open_seconds=10.0)
+    for _ in range(3):
+        await ask(pool, 1, Verdict.REJECTED)
+        world.clock.go(1)
+    world.clock.go(10)
+    patient = world.seen_by_another(breaker_open_seconds=600.0)
+    await ask(patient, 1, verdict)
+    its = (await standing(patient, 1)).breaker
+    assert (its.state, its.failure_count) == (OPENED, 3)
 
 
 async def test_the_failed_trial_of_an_identity_opens_its_breaker_again(world):

@@ -99,6 +99,12 @@ async def test_the_figures_are_what_an_operator_sees(world):
     assert (figures.next_available_at, figures.why) == (MORNING, None)
 
 
+async def test_what_remains_in_a_large_pool_is_judged_by_some_of_it(world):
+    bare = [an_identity(number, token=None) for number in range(301, 401)]
+    pool = await world.pool([*identities(300), *bare])
+    assert (await pool.figures()).remaining_requests == 400 * 80
+
+
 async def test_what_remains_comes_back_with_the_window(world):
     pool = await world.pool(1, hourly_limit=10)
     for _ in range(3):

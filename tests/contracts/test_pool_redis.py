@@ -13,11 +13,13 @@ from contracts.pool_world import (
     FakeClock,
     a_client,
     an_identity,
+    ask,
     begun,
     identities,
     redis,
     said,
     some_limits,
+    standing,
 )
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.redis import RedisPool, packing
@@ -157,6 +159,80 @@ async def test_what_left_the_window_of_the_ceiling_is_not_kept(client):
         await pool.report([said(lease) for lease in leases])
         clock.go(1)
     assert await client.llen(f"{OURS}rate") == 5
+
+
+async def test_a_lost_window_is_a_full_one_for_whoever_looks(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(hourly_limit=3))
+    await pool.load(identities(2))
+    for _ in range(2):
+        await ask(pool, 1)
+        clock.go(2)
+    lease = await pool.lease_of(1)
+    clock.go(1)
+    await client.delete(f"{OURS}agent:1:window")
+    assert [each.remaining for each in await pool.standings()] == [3, 0]
+    assert (await pool.figures()).remaining_requests == 3
+    await pool.cancel([(lease.lease_id, 1)])
+    clock.go(10)
+    await pool.load(identities(2))
+    assert await pool.lease_of(1) is None
+    assert (await standing(pool, 1)).remaining == 0
+    clock.go(3622)
+    assert await pool.lease_of(1)
+
+
+async def test_a_window_lost_after_its_first_lease_left_it_counts_as_spent_too(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(hourly_limit=5))
+    await pool.load(identities(1))
+    await ask(pool, 1)
+    clock.go(3600)
+    await ask(pool, 1)
+    clock.go(60)
+    await client.delete(f"{OURS}agent:1:window")
+    assert await pool.lease_of(1) is None
+    assert (await standing(pool, 1)).remaining == 0
+
+
+async def test_whom_a_lost_window_puts_back_is_no_reason_to_wait_long(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits())
+    await pool.load(identities(3))
+    await ask(pool, 1)
+    clock.go(2)
+    await client.delete(f"{OURS}agent:1:window")
+    for agent_id in (2, 3):
+        await ask(pool, agent_id)
+    clock.go(2)
+    grant = await pool.lease(1)
+    assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.SPENT, clock.at + timedelta(milliseconds=1))
+    assert [lease.agent_id for lease in (await pool.lease(1)).leases] == [2]
+
+
+async def test_while_all_is_quiet_a_lease_looks_at_nothing_that_it_does_not_need(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits())
+    await pool.load(identities(3))
+    await ask(pool, 1)
+    await client.config_resetstat()
+    assert len((await pool.lease(1)).leases) == 1
+    assert len((await pool.lease(2)).leases) == 1
+    assert await pool.lease_of(1) is None
+    assert (await pool.lease(1)).why is WhyNot.SPENT
+    assert "cmdstat_hgetall" not in await client.info("commandstats")
+
+
+async def test_a_trial_of_an_identity_is_its_lease_and_nothing_more_is_kept_of_it(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits())
+    await pool.load(identities(3))
+    for _ in range(3):
+        await ask(pool, 1, Verdict.REJECTED)
+        clock.go(1)
+    clock.go(600)
+    assert (await pool.lease_of(1)).is_trial
+    assert not await client.hexists(f"{OURS}agent:1", "breakerTrial")
 
 
 async def test_a_lost_window_counts_as_spent_and_a_lost_face_is_nobody(client):

@@ -33,7 +33,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeadRules:
-    """`grace`: what is lent when a lead ends has come back by then, and clocks that differ by less do no harm."""
+    """`grace`: so long after a lead nobody lends. It must be longer than a lease by what clocks differ, so that what was
+    lent has come back by every clock, and no shorter than the guard of the window."""
 
     lead: timedelta = timedelta(seconds=15)
     grace: timedelta = timedelta(seconds=30)

@@ -37,9 +37,11 @@ def ticker_loops(house: House) -> list[Loop]:
         Loop("delist", partial(_delist, house), 1.0, "delist", very_seldom),
         Loop("announce", house.announce.run, 1.0, "announce", seldom),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
+        # Without Redis it is the database's as soon as a lead of before has run out, and stays so.
+        Loop(
+            "lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=LEAD_SECONDS if house.redis_pool else very_seldom
+        ),
     ]
-    if house.redis_pool:
-        loops.append(Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=LEAD_SECONDS))
     if house.deliver:
         every = house.settings.delivery_interval
         loops.append(Loop("deliver", partial(_deliver, house), every, "deliver", 0.0, _GATHER_SECONDS))

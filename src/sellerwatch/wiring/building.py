@@ -59,7 +59,7 @@ from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
 from sellerwatch.wiring.engines import check_file, product_server_of, queue_of, redis_pool_of, traces_of
 from sellerwatch.wiring.house import House, Outside
-from sellerwatch.wiring.measures import budget_of, heal_rules_of, limits_of, patience_of, rules_of
+from sellerwatch.wiring.measures import budget_of, heal_rules_of, lead_rules_of, limits_of, patience_of, rules_of
 
 _POLL, _ALONE_POLL = 2.0, 600.0
 
@@ -177,7 +177,7 @@ def build(
             leading,
             meter,
         ),
-        lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings)),
+        lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings), lead_rules_of(settings)),
         ledger=Ledger(store, clock),
         explain=Explain(
             store, SqlClues(database), pool, queue, clock, product_server is not None, limits_of(settings).probation

@@ -2,12 +2,16 @@
 
 from datetime import timedelta
 
+from sellerwatch.domain.leadership import LeadRules
 from sellerwatch.domain.recollection import Budget
 from sellerwatch.flows.heal import HealRules
 from sellerwatch.ports.pool import Limits
 from sellerwatch.settings import Settings
 from sellerwatch.steps.asking import Patience
 from sellerwatch.steps.settling import Rules
+
+CLOCKS_APART_SECONDS = 5.0
+"""By so much the clocks of two of our processes may differ."""
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -35,6 +39,12 @@ def budget_of(settings: Settings) -> Budget:
         timedelta(seconds=limits.window_seconds + limits.guard_seconds),
         timedelta(seconds=limits.lease_seconds),
     )
+
+
+def lead_rules_of(settings: Settings) -> LeadRules:
+    """What was lent when a lead ends has come back before anybody else lends, by clocks that are a little apart."""
+    back_seconds = settings.lease_seconds + CLOCKS_APART_SECONDS
+    return LeadRules(grace=timedelta(seconds=max(settings.identity_window_guard, back_seconds)))
 
 
 def patience_of(settings: Settings) -> Patience:

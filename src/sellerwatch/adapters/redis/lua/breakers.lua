@@ -19,7 +19,6 @@ end
 
 local function keep(it, name, value)
     if it.member then return set(it.member, it.prefix .. name, value) end
-    if type(value) == 'number' then value = number_text(value) end
     if (known_of(it, name) or '') ~= (value or '') then put(it.prefix .. name, value or '') end
 end
 

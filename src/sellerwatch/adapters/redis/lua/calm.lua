@@ -16,14 +16,15 @@ local try
 
 local function give(id, from)
     local key, lease_id = AGENT .. id, ARGV[5 + going]
-    local its = call('HMGET', key, 'nextFreeAt', 'windowEnd', 'breakerState', 'status')
+    local its = call('HMGET', key, 'nextFreeAt', 'lastUsedAt', 'breakerState', 'status')
     if its[3] and not try then return false end
     local face, window = call('GET', key .. ':face'), call('GET', key .. ':window') or ''
-    if not face or not its[4] or (window == '' and its[2] and tonumber(its[2]) > now) then
-        -- Something of it was lost. What can't be known counts as spent; without a face or a status it is nobody.
+    if not face or not its[4] or is_lost(window, its[2]) then
+        -- Without a face or a status it is nobody.
         call('ZREM', from, id)
         if face and its[4] then
             call('ZADD', from, number_text(now + REACH), id)
+            call('SET', key .. ':window', all_spent())
             call('HSET', key, 'nextFreeAt', number_text(now + REACH), 'remaining', '0')
         end
         return true

@@ -13,10 +13,13 @@ for _, each in ipairs(cjson.decode(ARGV[3])) do
     local lease = member and lease_of(member)
     if lease and lease.id == lease_id and lease.till > now then
         done = done + 1
-        -- One lease at a time: its entry is the last.
-        local window = window_of(id):sub(1, -7)
+        local window, free = window_of(id), now + REACH
+        -- One lease at a time: its entry is the last, or the window was lost.
+        if window ~= '' and moment_in(window, #window / 6) == lease.at then
+            window, free = window:sub(1, -7), lease.free
+        end
         call('SET', AGENT .. id .. ':window', window)
-        set(member, 'nextFreeAt', lease.free)
+        set(member, 'nextFreeAt', free)
         set(member, 'remaining', math.max(0, LIMIT - #window / 6))
         set(member, 'windowStart', window ~= '' and moment_in(window, 1) or nil)
         set(member, 'windowEnd', window ~= '' and moment_in(window, 1) + REACH or nil)

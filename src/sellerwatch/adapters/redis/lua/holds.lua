@@ -59,3 +59,10 @@ local function what_holds(available, suspended, holds)
     end
     return why, why ~= '' and last or -1
 end
+
+-- The same for whoever was given fewer than he asked for: nothing holds, but those in front had lost what is known of
+-- them and are put back; the next ones are looked at when he asks again.
+local function what_held(why, till)
+    if why == '' then return 'SPENT', now + 1000 end
+    return why, till
+end

@@ -27,7 +27,7 @@ end
 take_back()
 give_from(room(wanted - going))
 local why, till = '', -1
-if going < wanted and only == '' then why, till = what_holds_now() end
+if going < wanted and only == '' then why, till = what_held(what_holds_now()) end
 finish()
 if state_of(pool) == 'CLOSED' and state_of(site) == 'CLOSED' and head_number('pausedUntil') <= now then
     -- No moment is further away than 2^53.

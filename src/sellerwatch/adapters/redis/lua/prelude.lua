@@ -58,6 +58,15 @@ local function moment_in(window, index)
     return now - (now - low) % 281474976710656
 end
 
+-- Whether the window of one who was last used then was lost. What can't be known counts as spent, and as late as can be.
+local function is_lost(window, last_used)
+    return window == '' and last_used and last_used + REACH > now
+end
+
+local function all_spent()
+    return string.rep(struct.pack('>I6', now % 281474976710656), LIMIT)
+end
+
 -- When an identity may be lent again that was lent last at `last`, `oldest` being the moment in its way.
 local function next_free(last, oldest, even)
     local free = last + INTERVAL

@@ -17,7 +17,11 @@ for _, each in ipairs(cjson.decode(ARGV[4])) do
         local count = #moments
         if count > 0 then
             local packed = {}
-            for index, at in ipairs(moments) do packed[index] = struct.pack('>I6', at % 281474976710656) end
+            for index, at in ipairs(moments) do
+                -- Its clock was ahead of ours: it was no later than now.
+                moments[index] = math.min(at, now)
+                packed[index] = struct.pack('>I6', moments[index] % 281474976710656)
+            end
             call('SET', AGENT .. id .. ':window', table.concat(packed))
             local oldest = LIMIT >= 1 and count >= LIMIT and moments[count - LIMIT + 1] or nil
             set(member, 'nextFreeAt', next_free(moments[count], oldest, 0))

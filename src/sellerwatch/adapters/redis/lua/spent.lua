@@ -7,6 +7,6 @@
 if is_done then
     keep_site()
     local counts = call('HMGET', BREAKER, 'available', 'suspended')
-    local why, till = what_holds(tonumber(counts[1] or 0), tonumber(counts[2] or 0), {})
+    local why, till = what_held(what_holds(tonumber(counts[1] or 0), tonumber(counts[2] or 0), {}))
     return { now, why, till, given }
 end

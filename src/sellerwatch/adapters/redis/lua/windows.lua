@@ -5,7 +5,9 @@
 -- ATOMIC  it only reads.
 -- COST    O(log of the hourly limit).
 local function window_of(id)
-    return call('GET', AGENT .. id .. ':window') or ''
+    local window = call('GET', AGENT .. id .. ':window') or ''
+    if window == '' and is_lost(window, call('HGET', AGENT .. id, 'lastUsedAt')) then return all_spent() end
+    return window
 end
 
 -- How many of its entries are younger than `since`.
