@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -59,10 +60,8 @@ class Redis:
 @contextmanager
 def a_redis(*options: str) -> Iterator[Redis]:
     """A redis-server with nothing in it, that keeps nothing."""
-    program = shutil.which("redis-server")
-    assert program, "there is no redis-server on this machine: install one (`apt-get install redis-server`)"
     with tempfile.TemporaryDirectory(prefix="sellerwatch-redis-") as folder:
-        server = _started(program, folder, options)
+        server = _started(_redis_program(), folder, options)
         try:
             yield server
         finally:
@@ -70,14 +69,56 @@ def a_redis(*options: str) -> Iterator[Redis]:
             server.process.wait()
 
 
-def _started(program: str, folder: str, options: tuple[str, ...]) -> Redis:
+class MortalRedis:
+    """A redis-server that is killed, stopped and started again, on the same port; what it saved it may find again."""
+
+    def __init__(self, folder: str) -> None:
+        self._program = _redis_program()
+        self._folder = folder
+        self.now = _started(self._program, folder, ())
+
+    def kill(self) -> None:
+        """As a power cut does."""
+        self.now.process.kill()
+        self.now.process.wait()
+
+    def start(self, *, empty: bool = True) -> None:
+        if empty:
+            (Path(self._folder) / "dump.rdb").unlink(missing_ok=True)
+        self.now = _started(self._program, self._folder, (), self.now.port)
+
+    def pause(self) -> None:
+        """It takes connections, and answers nobody."""
+        self.now.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.now.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def a_mortal_redis() -> Iterator[MortalRedis]:
+    with tempfile.TemporaryDirectory(prefix="sellerwatch-redis-") as folder:
+        server = MortalRedis(folder)
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+def _redis_program() -> str:
+    program = shutil.which("redis-server")
+    assert program, "there is no redis-server on this machine: install one (`apt-get install redis-server`)"
+    return program
+
+
+def _started(program: str, folder: str, options: tuple[str, ...], port: int | None = None) -> Redis:
     log = Path(folder) / "log"
     for _ in range(TRIES):
-        port = a_free_port()
-        here = ("--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--logfile", str(log))
+        chosen = port or a_free_port()
+        here = ("--bind", "127.0.0.1", "--port", str(chosen), "--dir", folder, "--logfile", str(log))
         command = [program, *here, "--save", "", "--appendonly", "no", *options]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        server = Redis(port, process)
+        server = Redis(chosen, process)
         if server.says(b"+PONG", "PING"):
             return server
         process.kill()
