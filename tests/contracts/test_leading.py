@@ -88,7 +88,7 @@ async def here(database: Database, redis_server: servers.Redis) -> AsyncIterator
         yield found
 
 
-async def test_a_flushed_redis_is_given_up_begins_anew_and_knows_what_the_record_knows(here: Two):
+async def test_lesson_30_a_flushed_redis_is_given_up_begins_anew_and_knows_what_the_record_knows(here: Two):
     for _ in range(3):
         await ask(here.pool, 1)
         await here.log(1)

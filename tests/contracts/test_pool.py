@@ -16,7 +16,7 @@ def agents(grant) -> list[int]:
 # budget
 
 
-async def test_an_identity_has_exactly_its_limit_in_a_window(world):
+async def test_lesson_20_an_identity_has_exactly_its_limit_in_a_window(world):
     pool = await world.pool(1, hourly_limit=80)
     for _ in range(80):
         await use(pool)
@@ -26,7 +26,7 @@ async def test_an_identity_has_exactly_its_limit_in_a_window(world):
     assert grant.next_at == MORNING + timedelta(seconds=HOUR + 30)
 
 
-async def test_the_window_slides_and_is_never_reset(world):
+async def test_lesson_20_the_window_slides_and_is_never_reset(world):
     pool = await world.pool(1, hourly_limit=3)
     given = []
     for _ in range(3 * HOUR // 10):
@@ -165,7 +165,7 @@ async def test_who_spaces_out_leases_no_sooner_than_so_long_after_the_last_lease
         assert len((await pool.lease(1)).leases) == 1
 
 
-async def test_rotating_identities_does_not_switch_off_the_ceiling_of_the_site(world):
+async def test_lesson_33_rotating_identities_does_not_switch_off_the_ceiling_of_the_site(world):
     pool, other = await world.pool(100, site_requests_per_second=10), world.seen_by_another(site_requests_per_second=10)
     given = 0
     for _ in range(100):
@@ -208,7 +208,7 @@ async def test_suspended_and_blocked_identities_are_never_lent(world):
     assert agents(await pool.lease(5)) == [3, 4, 5]
 
 
-async def test_one_free_identity_among_many_spent_ones_is_found(world):
+async def test_lesson_21_one_free_identity_among_many_spent_ones_is_found(world):
     pool = await world.pool(200, hourly_limit=1)
     lent = agents(await pool.lease(199))
     assert len(set(lent)) == 199
@@ -254,7 +254,7 @@ async def test_a_late_report_changes_nothing_also_when_nobody_took_the_lease_bac
     assert (await standing(pool, 1)).identity.health_score == 100
 
 
-async def test_an_identity_lent_again_is_not_returned_by_its_former_holder(world):
+async def test_lesson_24_an_identity_lent_again_is_not_returned_by_its_former_holder(world):
     pool = await world.pool(1)
     first = (await pool.lease(1)).leases[0]
     world.clock.go(31)
@@ -379,7 +379,7 @@ async def test_asking_at_the_moment_that_was_told_helps(world):
     assert given > 24
 
 
-async def test_the_time_never_goes_back(world):
+async def test_lesson_29_the_time_never_goes_back(world):
     pool = await world.pool(2, hourly_limit=2)
     world.clock.go(100)
     assert await use(pool) == 1
@@ -399,6 +399,35 @@ async def test_capacity_is_bounded_by_what_is_scarce(world):
     assert await by_rate.capacity(10) == 20
     by_interval = world.seen_by_another(hourly_limit=80, min_interval_seconds=10)
     assert await by_interval.capacity(60) == 3 * 7
+
+
+async def test_capacity_is_that_of_an_even_pace(world):
+    pool = await world.pool(3, hourly_limit=60, guard_seconds=0, is_paced_evenly=True)
+    assert await pool.capacity(600) == 3 * 11
+
+
+async def test_capacity_begins_when_the_pause_of_the_site_is_over(world):
+    pool = await world.pool(9, site_requests_per_second=2)
+    for agent_id in (1, 2, 3):
+        world.clock.go(1)
+        await pool.report([said(await pool.lease_of(agent_id), retry_after=timedelta(seconds=100))])
+    assert await pool.capacity(99) == 0
+    assert await pool.capacity(110) == 2 * 10
+
+
+async def test_capacity_is_one_while_a_breaker_is_tried(world):
+    pool = await world.pool(10)
+    for agent_id in range(1, 10):
+        await pool.suspend(agent_id)
+    assert await pool.capacity(900) == 0
+    world.clock.go(600)
+    assert await pool.capacity(900) == 1
+    lease = (await pool.lease(1)).leases[0]
+    assert await pool.capacity(900) == 0
+    await pool.report([said(lease)])
+    assert await pool.capacity(900) == 0
+    world.clock.go(1)
+    assert await pool.capacity(900) == 1
 
 
 async def test_capacity_knows_what_is_spent_and_what_comes_back(world):

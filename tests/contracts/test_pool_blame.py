@@ -10,6 +10,7 @@ from contracts.pool_world import (
     a_token,
     an_identity,
     ask,
+    identities,
     said,
     standing,
     use,
@@ -96,7 +97,7 @@ async def test_a_suspended_identity_recovers_after_an_hour_with_health_70_and_no
     assert (await pool.lease_of(1)).token is None
 
 
-async def test_429s_alone_never_strand_an_identity(world):
+async def test_lesson_23_429s_alone_never_strand_an_identity(world):
     pool = await world.pool(2)
     for _ in range(20):
         await ask(pool, 1, Verdict.RATE_LIMITED)
@@ -164,6 +165,22 @@ async def test_three_identities_told_to_wait_within_a_minute_pause_the_site(worl
     grant = await pool.lease(1)
     assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.PAUSED, MORNING + timedelta(minutes=5))
     assert (await pool.outlook()).why is WhyNot.PAUSED
+
+
+async def test_lesson_34_patience_outlives_whoever_was_asked_for_it(world):
+    pool = await world.pool(5)
+    for agent_id in (1, 2, 3):
+        await ask(pool, agent_id, retry_after=timedelta(minutes=30))
+    world.clock.go(1700)
+    # Nobody asked for long, and who asks now was not there.
+    other = world.seen_by_another()
+    assert await other.expire() == 0
+    grant = await other.lease(5)
+    assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.PAUSED, MORNING + timedelta(minutes=30))
+    await other.load(identities(5))
+    assert not (await other.lease(5)).leases
+    world.clock.go(100)
+    assert len((await other.lease(5)).leases) == 5
 
 
 async def test_one_identity_told_three_times_or_three_over_minutes_do_not_pause_the_site(world):

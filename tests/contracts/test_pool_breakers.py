@@ -243,7 +243,7 @@ async def test_an_outage_costs_no_identity_its_health_however_many_were_in_fligh
     assert await ways(pool, "IDENTITY") == []
 
 
-async def test_one_incident_counts_once(world):
+async def test_lesson_28_one_incident_counts_once(world):
     pool = await world.pool(60)
     late = (await pool.lease(30)).leases
     await fail(pool, 21)
@@ -268,12 +268,31 @@ async def test_after_the_time_out_the_trial_decides_about_the_site(world):
     ]
 
 
-async def test_a_herd_is_not_let_through_when_the_site_may_be_tried_again(world):
+async def test_lesson_31_a_herd_is_not_let_through_when_the_site_may_be_tried_again(world):
     pool, other = await world.pool(60), world.seen_by_another()
     await fail(pool, 21)
     world.clock.go(OPEN)
     assert len((await pool.lease(30)).leases) == 1
     assert (await other.lease(30)).why is WhyNot.CIRCUIT_OPEN
+
+
+async def test_one_probe_of_the_site_at_a_time_over_all_processes_and_a_dead_one_holds_up_nobody(world):
+    pool, other = await world.pool(60), world.seen_by_another()
+    await fail(pool, 21)
+    for _ in range(3):
+        world.clock.go(OPEN)
+        [probe] = (await pool.lease(9)).leases
+        grant = await other.lease(9)
+        assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.CIRCUIT_OPEN, probe.deadline)
+        # Whoever held it is gone; at its deadline somebody else may try.
+        world.clock.at = probe.deadline
+        [next_probe] = (await other.lease(9)).leases
+        assert next_probe.is_trial
+        assert (await pool.lease(9)).why is WhyNot.CIRCUIT_OPEN
+        assert await pool.report([said(probe)]) == [False]
+        assert (await pool.figures()).site_breaker.state is HALF
+        assert await other.report([said(next_probe, Verdict.SITE_FAILURE)]) == [True]
+        assert (await pool.figures()).site_breaker.state is OPENED
 
 
 async def test_what_was_asked_during_an_outage_is_charged_to_nobody_afterwards(world):
@@ -379,6 +398,23 @@ async def test_the_failed_trial_of_an_identity_opens_its_breaker_again(world):
     await ask(pool, 1, Verdict.REJECTED)
     one = await standing(pool, 1)
     assert (one.breaker.state, one.next_free_at) == (OPENED, world.clock.now() + timedelta(seconds=OPEN))
+
+
+async def test_a_lost_trial_of_an_identity_is_followed_by_another(world):
+    pool, other = await world.pool(5), world.seen_by_another()
+    for _ in range(3):
+        await ask(pool, 1, Verdict.REJECTED)
+        world.clock.go(1)
+    world.clock.go(OPEN)
+    lost = await pool.lease_of(1)
+    assert lost.is_trial
+    assert await other.lease_of(1) is None
+    world.clock.at = lost.deadline
+    assert (await standing(other, 1)).breaker.state is HALF
+    second = await other.lease_of(1)
+    assert second.is_trial
+    assert await other.report([said(second)]) == [True]
+    assert (await standing(other, 1)).breaker.state is CLOSED
 
 
 async def test_a_cancelled_trial_of_an_identity_is_followed_by_another(world):

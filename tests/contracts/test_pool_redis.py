@@ -20,6 +20,7 @@ from contracts.pool_world import (
     said,
     some_limits,
     standing,
+    use,
 )
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.redis import RedisPool, packing
@@ -88,7 +89,7 @@ async def test_a_server_that_forgot_its_scripts_is_told_again(client):
     assert len((await pool.lease(2)).leases) == 2
 
 
-async def test_it_runs_on_a_cluster_of_one_node():
+async def test_lesson_35_it_runs_on_a_cluster_of_one_node():
     with servers.a_redis("--cluster-enabled", "yes") as server:
         server.say("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         assert server.says(b"cluster_state:ok", "CLUSTER", "INFO")
@@ -102,7 +103,7 @@ async def test_it_runs_on_a_cluster_of_one_node():
             assert len(await pool.standings()) == 5
 
 
-async def test_the_time_is_the_servers_own(client):
+async def test_lesson_29_the_time_is_the_servers_own(client):
     pool = on_its_own_time(client, min_interval_seconds=100.0)
     await pool.load(identities(1))
     lease = (await pool.lease(1)).leases[0]
@@ -210,6 +211,27 @@ async def test_whom_a_lost_window_puts_back_is_no_reason_to_wait_long(client):
     assert [lease.agent_id for lease in (await pool.lease(1)).leases] == [2]
 
 
+async def test_lesson_22_a_step_asks_as_much_of_the_server_however_many_identities_there_are(client):
+    costs = []
+    for members in (20, 1000):
+        await client.flushall()
+        clock = FakeClock()
+        pool = redis(client, clock, some_limits(hourly_limit=1, concurrency=5000, site_requests_per_second=5000))
+        await begun(pool)
+        await pool.load(identities(members))
+        spent = (await pool.lease(members - 10)).leases
+        assert all(await pool.report([said(lease) for lease in spent]))
+        clock.go(2)
+        await use(pool)
+        await pool.outlook()
+        await client.config_resetstat()
+        leases = (await pool.lease(5)).leases
+        await pool.report([said(lease, Verdict.REJECTED) for lease in leases])
+        await pool.outlook()
+        costs.append({name: told["calls"] for name, told in (await client.info("commandstats")).items()})
+    assert costs[0] == costs[1]
+
+
 async def test_while_all_is_quiet_a_lease_looks_at_nothing_that_it_does_not_need(client):
     clock = FakeClock()
     pool = redis(client, clock, some_limits())
@@ -221,6 +243,17 @@ async def test_while_all_is_quiet_a_lease_looks_at_nothing_that_it_does_not_need
     assert await pool.lease_of(1) is None
     assert (await pool.lease(1)).why is WhyNot.SPENT
     assert "cmdstat_hgetall" not in await client.info("commandstats")
+
+
+async def test_only_who_may_be_refreshed_is_kept_by_the_end_of_its_token(client):
+    pool = redis(client, FakeClock(), some_limits(min_available_percent=0.0))
+    await pool.load([*identities(4), an_identity(5, token=None)])
+    await pool.suspend(1)
+    await pool.block(2)
+    await pool.discard_token(3)
+    assert await client.zrange(f"{OURS}expiring", 0, -1) == [b"4"]
+    await pool.load([])
+    assert await client.zcard(f"{OURS}expiring") == 0
 
 
 async def test_a_trial_of_an_identity_is_its_lease_and_nothing_more_is_kept_of_it(client):
@@ -316,7 +349,7 @@ async def test_its_pulse_tells_whether_it_is_what_it_was(client):
     assert await pool.pulse() == Pulse(MORNING, 0, is_whole=False)
 
 
-async def test_one_that_throws_keys_away_is_not_whole():
+async def test_lesson_30_one_that_throws_keys_away_is_not_whole():
     with servers.a_redis() as server:
         async with a_client(server) as client:
             pool = redis(client, FakeClock(), some_limits())

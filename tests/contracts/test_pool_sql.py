@@ -111,7 +111,7 @@ def test_every_statement_is_spoken_in_mysql_too(module):
     assert "FOR UPDATE" in site._LOCK._sql(dialect)[0]
 
 
-async def test_a_step_costs_the_same_however_many_identities_there_are(sqlite: Database):
+async def test_lesson_22_a_step_costs_the_same_however_many_identities_there_are(sqlite: Database):
     clock = FakeClock()
     pool = sql(sqlite, clock, some_limits(hourly_limit=1, concurrency=9999, site_requests_per_second=9999.0))
     steps = await counted(sqlite, pool, 100)

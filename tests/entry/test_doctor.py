@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import servers
 from doors import Door, door
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.entry.diagnosis import Finding, State, diagnose
@@ -45,6 +46,22 @@ async def test_a_product_server_that_nobody_answers_at_is_wrong(tmp_path: Path) 
     assert finding.state is State.WRONG
     assert "127.0.0.1:9" in finding.said
     assert SECRET not in finding.said
+
+
+async def test_lesson_30_a_redis_that_may_throw_keys_away_is_wrong_and_one_that_is_away_is_told(tmp_path: Path) -> None:
+    with servers.a_redis() as server:
+        async with door(tmp_path, redis_url=server.url) as at:
+            assert (await found(at))["redis"].state is State.GOOD
+            server.say("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            server.say("CONFIG", "SET", "maxmemory", "100mb")
+            finding = (await found(at))["redis"]
+            assert (finding.state, "allkeys-lru" in finding.said) == (State.WRONG, True)
+            assert "noeviction" in finding.advice
+            server.process.kill()
+            server.process.wait()
+            findings = await found(at)
+    assert findings["redis"].state is State.WRONG
+    assert findings["pool"].said == "no engine of the pool can be asked just now"
 
 
 async def test_open_alerts_and_dead_letters_are_told(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.errors import SellerwatchError
+from sellerwatch.domain.leadership import Engine
 from sellerwatch.domain.tasks import TaskKind
 from sellerwatch.entry.console.text import count
 from sellerwatch.ports.pool import WhyNot
@@ -51,6 +52,7 @@ async def diagnose(house: House, *, is_online: bool) -> list[Finding]:
         return found
     parts: list[tuple[str, Callable[[House], Awaitable[Findings]]]] = [
         ("pool", _pool),
+        ("redis", _redis),
         ("queue", _queue),
         ("schedule", _schedule),
         ("processes", _processes),
@@ -104,6 +106,8 @@ async def _pool(house: House) -> Findings:
     if figures.why is WhyNot.EMPTY or not figures.available:
         advice = "add identities: `sellerwatch agents seed`, or see `sellerwatch agents status`"
         return [Finding("pool", State.WRONG, said, advice)]
+    if figures.why is WhyNot.AWAY:
+        return [Finding("pool", State.WRONG, "no engine of the pool can be asked just now", "is a ticker running?")]
     for breaker in (figures.pool_breaker, figures.site_breaker):
         if breaker.state is not BreakerState.CLOSED:
             until = breaker.retry_at()
@@ -115,6 +119,20 @@ async def _pool(house: House) -> Findings:
             Finding("pool", State.NOTE, said, f"the budget is spent until {figures.next_available_at:%H:%M:%S} UTC")
         ]
     return [Finding("pool", State.GOOD, said)]
+
+
+async def _redis(house: House) -> Findings:
+    """Nothing is said of one that nobody wants."""
+    if house.redis_pool is None:
+        return []
+    room = await house.redis_pool.room()
+    known = await house.store.read(lambda unit: unit.leaderships.get())
+    leads = "holds the pool" if known.leads(Engine.REDIS) else "does not hold the pool, the database does"
+    said = f"Redis {room.version} {leads}; when full: {room.policy}, {room.evicted} keys thrown away so far"
+    if room.may_throw_away or room.evicted:
+        advice = "what it throws away counts as spent: set `maxmemory-policy noeviction`, or give it more room"
+        return [Finding("redis", State.WRONG, said, advice)]
+    return [Finding("redis", State.GOOD, said)]
 
 
 async def _queue(house: House) -> Findings:

@@ -37,10 +37,6 @@ def ticker_loops(house: House) -> list[Loop]:
         Loop("delist", partial(_delist, house), 1.0, "delist", very_seldom),
         Loop("announce", house.announce.run, 1.0, "announce", seldom),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
-        # Without Redis it is the database's as soon as a lead of before has run out, and stays so.
-        Loop(
-            "lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=LEAD_SECONDS if house.redis_pool else very_seldom
-        ),
     ]
     if house.deliver:
         every = house.settings.delivery_interval
@@ -51,7 +47,9 @@ def ticker_loops(house: House) -> list[Loop]:
             Loop("relay", partial(_relay, house.outside), 0.25, "relay", house.poll_seconds),
             *_sweeps(house, house.outside),
         ]
-    return loops
+    # Without Redis it is the database's as soon as a lead of before has run out, and stays so.
+    ceiling = LEAD_SECONDS if house.redis_pool else very_seldom
+    return [*loops, Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=ceiling)]
 
 
 def life_loop(house: House, role: str) -> Loop:

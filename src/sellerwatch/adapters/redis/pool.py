@@ -7,6 +7,7 @@ pool. Refuses a client that decodes its answers, and a window of more than a yea
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -31,6 +32,20 @@ REMEMBER_AT_ONCE, CLEAR_AT_ONCE = 100, 500
 JOIN_AT_ONCE, LEAVE_AT_ONCE, LIST_AT_ONCE, SHOW_AT_ONCE, RECOVER_AT_ONCE = 200, 500, 5000, 200, 500
 EXPIRE_AT_ONCE = 1000
 _WHY = {why.value.encode(): why for why in WhyNot}
+
+
+class Room(NamedTuple):
+    """What the server is, and what it does when its memory is full."""
+
+    version: str
+    policy: str
+    bytes_max: int
+    """0: all there is."""
+    evicted: int
+
+    @property
+    def may_throw_away(self) -> bool:
+        return self.bytes_max > 0 and self.policy != "noeviction"
 
 
 class RedisPool:
@@ -210,6 +225,11 @@ class RedisPool:
 
     async def resign(self) -> None:
         await self._run("renew", b"", 0)
+
+    async def room(self) -> Room:
+        """Unavailable when it can't be reached."""
+        info = await self._trips.ask("INFO", "server", "memory", "stats")
+        return Room(str(info["redis_version"]), str(info["maxmemory_policy"]), info["maxmemory"], info["evicted_keys"])
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -8,13 +8,8 @@
 -- COST    O(log n) and at most 250 windows.
 if now >= leads or LIMIT <= 0 then return 0 end
 local till, begin = now + tonumber(ARGV[3]), math.max(now, head_number('pausedUntil'))
-local is_trying = false
-for _, it in ipairs({ pool, site }) do
-    begin = math.max(begin, retry_at(it) or 0)
-    is_trying = is_trying or state_of(it) ~= 'CLOSED'
-end
 if begin > till then return 0 end
-if is_trying then
+if state_of(pool) ~= 'CLOSED' or state_of(site) ~= 'CLOSED' then
     -- One at a time, until the trial has shown more.
     if what_holds_now() ~= '' or room(1) < 1 then return 0 end
     return math.min(1, call('ZCOUNT', AVAILABLE, '-inf', now_text) + call('ZCOUNT', BARE, '-inf', now_text))

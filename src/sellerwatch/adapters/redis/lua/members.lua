@@ -96,7 +96,6 @@ local function settle_place(member)
         local at = recovers_at(member)
         if at then call('ZADD', RECOVERING, at, id) else call('ZREM', RECOVERING, id) end
     end
-    member.place = place
     if is_expiring(fields) then
         if not member.was_expiring or member.moved.tokenExpiresAt then
             call('ZADD', EXPIRING, fields.tokenExpiresAt, id)

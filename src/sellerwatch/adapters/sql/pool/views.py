@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, func, select
 
 from sellerwatch.adapters.sql.pool.identities import BARE, COLUMNS, LEASED, READY, Member
 from sellerwatch.adapters.sql.pool.lend import outlook, what_holds
-from sellerwatch.adapters.sql.pool.moments import NEVER, SECOND, moment, span, us
+from sellerwatch.adapters.sql.pool.moments import NEVER, SECOND, moment, span
 from sellerwatch.adapters.sql.pool.turn import Turn
 from sellerwatch.adapters.sql.pool.window import pace, reach
 from sellerwatch.adapters.sql.prepared import Prepared, Row
@@ -95,13 +95,9 @@ def capacity(turn: Turn, seconds: float) -> int:
         return 0
     until_us = turn.now_us + span(seconds)
     begin_us = max(turn.now_us, site.paused_until_us)
-    is_trying = False
-    for breaker in site.breakers:
-        begin_us = max(begin_us, us(breaker.retry_at()) or 0)
-        is_trying = is_trying or breaker.state is not BreakerState.CLOSED
     if begin_us > until_us:
         return 0
-    if is_trying:
+    if any(breaker.state is not BreakerState.CLOSED for breaker in site.breakers):
         # One at a time, until the trial has shown more.
         return min(1, outlook(turn).free)
     left = (until_us - begin_us) / SECOND
