@@ -123,7 +123,7 @@ def run_suite(*how: str, first: str | None = None) -> int:
     ours = (
         "-q",
         "-k",
-        "not sql-sqlite and not [sql]",
+        "redis or two_engines",
         f"--hypothesis-profile={PROFILE}",
         "-W",
         "ignore:Module already imported",
