@@ -1,11 +1,12 @@
 """A house with a REST door, and a caller at it: no socket, no other process."""
 
+import hashlib
 import io
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -20,11 +21,14 @@ from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.entry import log
 from sellerwatch.entry.api.app import api
 from sellerwatch.entry.api.tokens import Role, issue
+from sellerwatch.ports.outside import Issuer
 from sellerwatch.ports.time import Clock
 from sellerwatch.settings import Settings, load
 from sellerwatch.wiring import House, build
 
 SECRET = "a secret of the tests, thirty-two bytes and more"
+KEY = "swk_a key of the tests"
+KEY_ENTRY = f"tests:{hashlib.sha256(KEY.encode()).hexdigest()}"
 
 
 class ShiftedClock(SystemClock):
@@ -72,18 +76,26 @@ class Door:
         token: str | None = None,
         raw: bytes | None = None,
         headers: Sequence[tuple[str, str]] = (),
+        key: str = "",
+        client: str = "127.0.0.1",
     ) -> Answer:
         """`token` None: the administrator's; an empty one: none at all."""
         token = self.token() if token is None else token
         content = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
         sent = [("authorization", f"Bearer {token}")] if token else []
+        sent += [("x-api-key", key)] if key else []
         if content and "content-type" not in dict(headers):
             sent.append(("content-type", "application/json"))
-        return await call(self.app, method, path, [*sent, *headers], content)
+        return await call(self.app, method, path, [*sent, *headers], content, client)
 
 
 async def call(
-    app: FastAPI, method: str, path: str, headers: Sequence[tuple[str, str]] = (), content: bytes = b""
+    app: FastAPI,
+    method: str,
+    path: str,
+    headers: Sequence[tuple[str, str]] = (),
+    content: bytes = b"",
+    client: str = "127.0.0.1",
 ) -> Answer:
     place, _, query = path.partition("?")
     scope = {
@@ -98,7 +110,7 @@ async def call(
         "query_string": query.encode(),
         "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
         "server": ("testserver", 80),
-        "client": ("127.0.0.1", 1),
+        "client": (client, 1),
         "state": {},
     }
     parts = [content[start : start + 65536] for start in range(0, len(content), 65536)] or [b""]
@@ -147,12 +159,14 @@ def new_database() -> bytes:
 
 
 @asynccontextmanager
-async def door(path: Path, **overrides: object) -> AsyncIterator[Door]:
+async def door(path: Path, *, issuer: Issuer | None = None, **overrides: object) -> AsyncIterator[Door]:
     """The REST door of a house on a new SQLite file."""
     clock = ShiftedClock()
-    settings = load(overrides={"database_url": f"sqlite:///{path}/house.db", "jwt_secret": SECRET, **overrides})
+    given = {"database_url": f"sqlite:///{path}/house.db", "jwt_secret": SECRET, "api_keys": KEY_ENTRY}
+    settings = load(overrides={**given, "api_requests_per_second": 100_000, **overrides})
     (path / "house.db").write_bytes(new_database())
     house = build(settings, clock=clock, is_alone=True)
+    house = replace(house, issuer=issuer) if issuer else house
     try:
         yield Door(house, api(house), clock)
     finally:

@@ -16,6 +16,7 @@ from sellerwatch.adapters.sql.reports.politeness import AT_ONCE
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.breakers import Breaker, BreakerScope
 from sellerwatch.domain.executions import ExecutionStatus
+from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.outbox import OutboxStatus
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.raws import RawStatus
@@ -182,17 +183,31 @@ async def test_outbox_rows_say_whom_they_are_about(place: Place) -> None:
 
 
 async def test_the_record_of_the_identities_is_told(place: Place) -> None:
-    rows = await place.reports.identities()
-    assert len(rows) == 100
-    assert (rows[0].agent_id, rows[0].status, rows[0].breaker, rows[0].token_issued_at) == (
-        1,
-        "AVAILABLE",
-        "CLOSED",
-        None,
-    )
-    await place.plant(lambda unit: unit.identities.retire([1], NOON))
-    assert len(await place.reports.identities()) == 99
-    assert (await place.reports.identities(retired=True))[0].is_retired
+    seen = await place.reports.identities(page=1, size=3)
+    assert (seen.total, seen.pages, [row.agent_id for row in seen.rows]) == (100, 34, [4, 5, 6])
+    assert (seen.rows[0].status, seen.rows[0].breaker, seen.rows[0].token_issued_at) == ("AVAILABLE", "CLOSED", None)
+    assert (await place.reports.identities(status=IdentityStatus.BLOCKED)).total == 0
+    assert await place.reports.identity(4) == await place.reports.identity(seen.rows[0].user_agent_id) == seen.rows[0]
+    await place.plant(lambda unit: unit.identities.retire([4], NOON))
+    assert (await place.reports.identities()).total == 99
+    assert await place.reports.identity(4) is None
+
+
+async def test_an_outbox_row_is_found_by_its_id_in_whichever_box(place: Place) -> None:
+    product = a_product(42)
+    event, task = an_event(product, 1, OutboxStatus.FAILED), a_task(1, execution=an_execution("shop-1"))
+    publication = a_publication(task)
+
+    def plant(unit: Unit) -> None:
+        unit.events.add([event])
+        unit.publications.add([publication])
+
+    await place.plant(plant)
+    for outbox_id, box in [(event.outbox_id, Box.PRODUCT), (publication.outbox_id, Box.TASK)]:
+        found = await place.reports.outbox_row(outbox_id)
+        assert found
+        assert (found.outbox_id, found.box) == (outbox_id, box)
+    assert await place.reports.outbox_row("nothing") is None
 
 
 async def _overview(place: Place) -> Overview:
@@ -290,7 +305,7 @@ async def test_no_question_takes_more_statements_when_there_is_more_to_tell(plac
         lambda: reports.products_after(0, 100),
         lambda: reports.changes(1, size=100),
         lambda: reports.outbox(Box.PRODUCT, size=100),
-        reports.identities,
+        lambda: reports.identities(size=100),
         lambda: reports.crawling(None, DAY, NOON - timedelta(days=1), NOON + timedelta(days=1)),
     ]
 

@@ -54,6 +54,13 @@ def rate_expression(days: int) -> str:
     return "rate(1 day)" if days == 1 else f"rate({days} days)"
 
 
+def seller_of_rule(arn: str) -> str | None:
+    """Whose rule this is, where its name tells: one that was cut does not."""
+    name = arn.rpartition("rule/")[2]
+    is_ours = name.startswith(RULE_PREFIX) and not _CUT.fullmatch(name)
+    return name.removeprefix(RULE_PREFIX) or None if is_ours else None
+
+
 @dataclass(slots=True)
 class Schedule:
     schedule_id: str

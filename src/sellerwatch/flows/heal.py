@@ -15,13 +15,14 @@ at any time, twice at once; each says how much it found.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.breakers import BreakerState
+from sellerwatch.domain.days import bounds
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.retention import usage_kept_since
 from sellerwatch.domain.tasks import Task, TaskStatus
@@ -184,7 +185,7 @@ class Heal:
             missing = list(takewhile(lambda day: not unit.chores.figured_days(day), days))
             # Of a house that never figured any, what was before yesterday is nobody's business.
             due = missing[:1] if len(missing) == len(days) else missing
-            return sum(unit.chores.write_daily_figures(day, *_bounds(day, zone)) for day in reversed(due))
+            return sum(unit.chores.write_daily_figures(day, *bounds(day, zone)) for day in reversed(due))
 
         return await self.store.transact(work)
 
@@ -251,10 +252,3 @@ class Heal:
 
 def _prune(unit: Unit, what: str, before: datetime, count: int) -> int:
     return unit.chores.prune(what, before, count)
-
-
-def _bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    after = day + timedelta(days=1)
-    return datetime(day.year, day.month, day.day, tzinfo=zone), datetime(
-        after.year, after.month, after.day, tzinfo=zone
-    )

@@ -117,20 +117,20 @@ class Identities:
 
     async def suspend(self, agent_id: int) -> None:
         await self.pool.suspend(agent_id)
-        await self.keep_books()
+        await self._keep_all_books()
 
     async def recover(self, agent_id: int) -> None:
         await self.pool.recover(agent_id)
-        await self.keep_books()
+        await self._keep_all_books()
         self.bell.ring("pool")
 
     async def block(self, agent_id: int) -> None:
         await self.pool.block(agent_id)
-        await self.keep_books()
+        await self._keep_all_books()
 
     async def unblock(self, agent_id: int) -> None:
         await self.pool.unblock(agent_id)
-        await self.keep_books()
+        await self._keep_all_books()
         self.bell.ring("pool")
 
     async def add(self, user_agents: Iterable[str]) -> int:
@@ -185,6 +185,11 @@ class Identities:
             for standing in some:
                 yield standing
             revision = some[-1].revision
+
+    async def _keep_all_books(self, batch: int = 500) -> None:
+        """To the last line: who did something by hand looks at the record next."""
+        while await self.keep_books(batch) >= batch:
+            pass
 
     def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent]) -> None:
         at = self.clock.now()

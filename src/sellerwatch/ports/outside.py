@@ -67,3 +67,11 @@ class Schedules(Protocol):
 
     async def announce(self, notice: ScheduleNotice) -> None:
         """Make the engine follow this schedule's change. Idempotent; Unavailable when it can't be reached."""
+
+
+class Issuer(Protocol):
+    """Who issues the tokens that people come with."""
+
+    async def key_set(self) -> bytes:
+        """The public keys as published now (a JSON Web Key Set), from the configured url only, no redirect followed.
+        Unavailable when there is no such answer."""

@@ -76,6 +76,7 @@ LIMITS: Final = (
     "identity_hourly_limit",
     "site_requests_per_second",
     "queue_max_receives",
+    "api_requests_per_second",
 )
 
 
@@ -225,6 +226,8 @@ class Settings(BaseSettings):
     api_keys: OptionalSecret = Field(
         None, description="`name:hex SHA-256` of each accepted internal key, comma separated"
     )
+
+    api_requests_per_second: Rate = Field(100, description="of one credential at the API")
 
     log_format: Annotated[
         Literal["auto", "console", "json"], BeforeValidator(forms.lowered), Right("auto, console or json")

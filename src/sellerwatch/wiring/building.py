@@ -57,7 +57,7 @@ from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
-from sellerwatch.wiring.engines import check_file, product_server_of, queue_of, redis_pool_of, traces_of
+from sellerwatch.wiring.engines import check_file, issuer_of, product_server_of, queue_of, redis_pool_of, traces_of
 from sellerwatch.wiring.house import House, Outside
 from sellerwatch.wiring.measures import budget_of, heal_rules_of, lead_rules_of, limits_of, patience_of, rules_of
 
@@ -189,6 +189,7 @@ def build(
         transport=transport,
         alerts=alerts,
         product_server=product_server,
+        issuer=issuer_of(settings, dial),
         redis_pool=elsewhere,
         meter=meter,
         poll_seconds=poll_seconds,

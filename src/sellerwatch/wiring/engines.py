@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import sellerwatch
+from sellerwatch.adapters.issuer import HttpIssuer
 from sellerwatch.adapters.product_server import HttpProductServer
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.redis.connection import connected
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.outside import Issuer, ProductServer
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.traces import UNTRACED, Traces
@@ -105,3 +106,9 @@ def traces_of(settings: Settings, owner: str, clock: Clock, dial: Dial) -> Trace
         instance=owner,
         allow_plain_http=settings.allow_plain_http,
     )
+
+
+def issuer_of(settings: Settings, dial: Dial) -> Issuer | None:
+    if settings.jwt_jwks_url is None or settings.jwt_algorithm == "HS256":
+        return None
+    return HttpIssuer(settings.jwt_jwks_url, dial, allow_plain_http=settings.allow_plain_http)

@@ -28,7 +28,7 @@ from sellerwatch.flows.trigger import Plan, Trigger
 from sellerwatch.ports.gauges import Gauges
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.meter import Meter
-from sellerwatch.ports.outside import ProductServer
+from sellerwatch.ports.outside import Issuer, ProductServer
 from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool
 from sellerwatch.ports.queue import Queue
@@ -91,6 +91,8 @@ class House:
     """None without the marketplace's address."""
     alerts: WebhookAlerts
     product_server: ProductServer | None
+    issuer: Issuer | None
+    """None where tokens are checked with a key of the settings."""
     redis_pool: RedisPool | None
     """None where the pool is the database's only."""
     meter: Meter
@@ -119,7 +121,8 @@ class House:
         return True
 
     async def close(self) -> None:
-        for neighbour in (self.queue, self.transport, self.product_server, self.alerts, self.redis_pool, self.traces):
+        outward = (self.queue, self.transport, self.product_server, self.issuer, self.alerts)
+        for neighbour in (*outward, self.redis_pool, self.traces):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()

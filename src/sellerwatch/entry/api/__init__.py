@@ -1,8 +1,14 @@
 """The REST door: it parses, calls one flow and answers. Nothing is decided here but who may come in.
 
 app         the routes together               problems   every error, in one shape; the one table of status codes
-guard       a policy on every route           tokens     who is it: JSON Web Tokens
-strict      JSON without surprises            armour     headers on everything, and the last resort
-shapes      what goes in and out              reference  /openapi.json and /docs
-sellers · executions · health                 server     on a socket, in the process's own event loop
+routes      how a route is declared           words      what callers are told, in English and Korean
+guard       a policy on every route           tokens     who is it: JSON Web Tokens; keys: what they are checked with
+bodies      queries and bodies, checked       api_keys   who is it: keys of other systems
+strict      JSON without surprises            limits     how often somebody may ask
+asked       what stands in paths and queries  armour     headers on everything, and the last resort
+shapes      what goes in and out              answers    JSON, tags, pages
+document    the OpenAPI document              reference  /openapi.json and /docs
+server      on a socket, in the process's own event loop
+
+sellers · executions · products · user_agents · repair · triggers · health
 """

@@ -1,18 +1,21 @@
 """Headers on everything, one log line a request, and the last resort: what nobody caught becomes 500 in the same shape.
 
-Promises: no answer leaves without the security headers; none shows a stack. A log line tells method, path, status and
-time, never a header.
+Promises: no answer leaves without the security headers and the request's id; none shows a stack. An id that came in
+decent form is kept, any other replaced; it stands on every log line of the request. The last of these tells who asked,
+method, path, status and time, never another header.
 """
 
+import re
 from typing import Final
 
 import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
 
 from sellerwatch.entry.api import problems
-from sellerwatch.ports.time import Clock
+from sellerwatch.ports.time import Chance, Clock
 
 HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -25,17 +28,30 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+REQUEST_ID: Final = "X-Request-Id"
+_DECENT = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 QUIET: Final = ("/actuator/", "/health/", "/metrics")
 
 
 class Armour:
-    def __init__(self, app: ASGIApp, clock: Clock) -> None:
-        self._app, self._clock = app, clock
+    def __init__(self, app: ASGIApp, clock: Clock, chance: Chance) -> None:
+        self._app, self._clock, self._chance = app, clock, chance
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        request_id = self._id_of(scope)
+        with bound_contextvars(request_id=request_id):
+            await self._answered(scope, receive, send, request_id)
+
+    def _id_of(self, scope: Scope) -> str:
+        given = [value for name, value in scope["headers"] if name == b"x-request-id"]
+        if len(given) == 1 and _DECENT.fullmatch(given[0]):
+            return str(given[0], "ascii")
+        return self._chance.uuid7(self._clock.now())
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         status = 0
         began = self._clock.monotonic()
 
@@ -46,6 +62,7 @@ class Armour:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                headers[REQUEST_ID] = request_id
             await send(message)
 
         log = structlog.get_logger(method=scope["method"], path=scope["path"][:200])
@@ -59,7 +76,8 @@ class Armour:
             if not status:
                 await _last_resort(Request(scope), error, self._clock)(scope, receive, armoured)
         tell = log.debug if scope["path"].startswith(QUIET) else log.info
-        tell("request", status=status, ms=round((self._clock.monotonic() - began) * 1000, 1))
+        who = {"who": name} if (name := scope.get("state", {}).get("who")) else {}
+        tell("request", status=status, ms=round((self._clock.monotonic() - began) * 1000, 1), **who)
 
 
 def _last_resort(request: Request, error: Exception, clock: Clock) -> ASGIApp:

@@ -6,21 +6,22 @@ No secret and no inner detail is told.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
 from fastapi import FastAPI, Response
 
 from sellerwatch.domain.errors import Refused, SellerwatchError, Unavailable
-from sellerwatch.entry.api.guard import open_to_all
-from sellerwatch.entry.api.shapes import Alive, ComponentHealth, Health
+from sellerwatch.entry.api.answers import answer
+from sellerwatch.entry.api.guard import EVERYONE
+from sellerwatch.entry.api.routes import route
+from sellerwatch.entry.api.shapes.health import Alive, ComponentHealth, Health
 from sellerwatch.ports.pool import WhyNot
 from sellerwatch.wiring import House
 
 KEPT_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 2.0
-_DOWN: Final[Mapping[int | str, dict[str, Any]]] = {503: {"model": Health, "description": "a component is DOWN"}}
 
 
 class Doctor:
@@ -74,18 +75,33 @@ class Doctor:
 def add_routes(app: FastAPI, house: House) -> None:
     doctor = Doctor(house)
 
-    async def health(response: Response) -> Health:
-        """Whether database, pool and queue answer; 503 when one does not."""
+    others: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": "a component is DOWN"}}
+
+    async def look() -> Response:
         seen = await doctor.look()
-        response.status_code = 200 if seen.status == "UP" else 503
-        return seen
+        return answer(seen.model_dump(exclude_none=True), 200 if seen.status == "UP" else 503)
 
-    async def live() -> Alive:
+    @route(app, "GET", "/actuator/health", EVERYONE, Health, others=others)
+    async def health() -> Response:
+        """Whether database, pool and queue answer; 503 when one does not."""
+        return await look()
+
+    @route(app, "GET", "/actuator/health/ready", EVERYONE, Health, others=others)
+    async def health_ready() -> Response:
+        """The same: whether this process can do its work now."""
+        return await look()
+
+    @route(app, "GET", "/actuator/health/live", EVERYONE, Alive)
+    async def health_live() -> Response:
         """Whether the process answers at all."""
-        return Alive(status="UP")
+        return answer({"status": "UP"})
 
-    how: dict[str, Any] = {"openapi_extra": open_to_all(), "tags": ["health"], "response_model_exclude_none": True}
-    app.get("/actuator/health", responses={**_DOWN}, **how)(health)
-    for root, name in (("/actuator/health", ""), ("/health", "short_")):
-        app.get(f"{root}/ready", responses={**_DOWN}, name=f"{name}ready", **how)(health)
-        app.get(f"{root}/live", name=f"{name}live", **how)(live)
+    @route(app, "GET", "/health/ready", EVERYONE, Health, others=others)
+    async def ready() -> Response:
+        """Short for `/actuator/health/ready`."""
+        return await look()
+
+    @route(app, "GET", "/health/live", EVERYONE, Alive)
+    async def live() -> Response:
+        """Short for `/actuator/health/live`."""
+        return await health_live()

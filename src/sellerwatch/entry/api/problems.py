@@ -5,7 +5,7 @@ errorCode, message, timestamp, path, errors. `message` is Korean or English afte
 inside is told to nobody outside: no stack, no statement, no file. What can't be read is 400, never 422.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
@@ -26,6 +26,9 @@ from sellerwatch.domain.errors import (
     WrongVerb,
 )
 from sellerwatch.domain.products import shown_at
+from sellerwatch.entry.api.api_keys import NoKey
+from sellerwatch.entry.api.bodies import BadRequest
+from sellerwatch.entry.api.limits import TooMany
 from sellerwatch.entry.api.tokens import NotAllowed, NotAuthenticated
 from sellerwatch.entry.api.words import FIELD_WORDS, WORDS, Words
 
@@ -36,10 +39,12 @@ PATH_MAX: Final = 500
 STATUS: Final[Mapping[type[Exception], tuple[int, str]]] = {
     Invalid: (400, "INVALID_INPUT"),
     NotAuthenticated: (401, "UNAUTHORIZED"),
+    NoKey: (401, "UNAUTHORIZED"),
     NotAllowed: (403, "FORBIDDEN"),
     Unknown: (404, "NOT_FOUND"),
     WrongVerb: (409, "WRONG_STATE"),
     Conflict: (409, "CONFLICT"),
+    TooMany: (429, "TOO_MANY_REQUESTS"),
     Refused: (409, "REFUSED"),
     Unavailable: (503, "UNAVAILABLE"),
 }
@@ -56,14 +61,6 @@ HTTP_CODES: Final[Mapping[int, str]] = {
     429: "TOO_MANY_REQUESTS",
     503: "UNAVAILABLE",
 }
-
-
-class BadBody(Refused):
-    """A request whose body is not taken, with the status that says why."""
-
-    def __init__(self, status: int, detail: str, fields: Sequence[str] = ()) -> None:
-        super().__init__(detail)
-        self.status, self.fields = status, tuple(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def reply(error: Exception, path: str, language: str, at: datetime) -> Response:
 
 def problem_of(error: Exception) -> Problem:
     match error:
-        case BadBody():
+        case BadRequest():
             no_figures: Mapping[str, Any] = {}
             unknown = tuple((name, "extra_forbidden", no_figures) for name in error.fields)
             return Problem(error.status, HTTP_CODES[error.status], str(error), unknown)
@@ -148,6 +145,10 @@ def _of_the_house(error: SellerwatchError) -> Problem:
             return Problem(status, code, str(error), ((error.field, "expected", {"expected": error.expected}),))
         case NotAuthenticated():
             return Problem(status, code, str(error), headers={"WWW-Authenticate": 'Bearer realm="sellerwatch"'})
+        case NoKey():
+            return Problem(status, code, str(error), headers={"WWW-Authenticate": "X-API-Key"})
+        case TooMany():
+            return Problem(status, code, str(error), headers={"Retry-After": str(error.retry_after)})
         case Unavailable():
             return Problem(status, code, "", headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
     return Problem(status, code, str(error))

@@ -1,7 +1,6 @@
-"""The reference: `/openapi.json`, made from the code, and `/docs`, the same for people.
+"""The reference: `/openapi.json`, and `/docs`, the same for people.
 
-Promises: the page is one file without scripts and loads nothing from anywhere. No route tells of a 422: invalid input
-is 400.
+Promises: the page is one file without scripts and loads nothing from anywhere.
 """
 
 import base64
@@ -10,20 +9,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+import orjson
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 
-import sellerwatch
-from sellerwatch.entry.api import problems
-from sellerwatch.entry.api.guard import ROLES, open_to_all
-from sellerwatch.entry.api.shapes import Problem
+from sellerwatch.entry.api.document import document
+from sellerwatch.entry.api.guard import EVERYONE, ROLES, policy
 
-TITLE: Final = "Sellerwatch"
-SUMMARY: Final = (
-    "Watches the shops of marketplace sellers and delivers every change of every product. JSON in camelCase, times in "
-    "ISO 8601 UTC. Every error is problem+json of one shape."
-)
+Json = dict[str, Any]
 STYLE: Final = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{margin-bottom:0}section{border-top:1px solid #d5dae0;padding:1rem 0}h2{font-size:1.05rem;font-family:ui-monospace,monospace}
@@ -32,57 +25,6 @@ table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:t
 th{font-weight:600;color:#57606a}code{font-family:ui-monospace,monospace}.quiet{color:#57606a}
 @media(prefers-color-scheme:dark){body{color:#e6e9ed;background:#14171a}section{border-color:#333a42}.quiet,th{color:#9aa4af}}
 """
-DESCRIBED: Final = {
-    400: "invalid input",
-    401: "not or wrongly authenticated",
-    403: "not allowed",
-    404: "no such thing",
-    405: "no such method here",
-    409: "a rule does not allow it",
-    413: "the body is too large",
-    415: "the body is compressed or not JSON",
-    500: "something went wrong inside",
-    503: "something this needs is away",
-}
-Json = dict[str, Any]
-
-
-def told(*statuses: int) -> dict[int | str, Json]:
-    """The problems that a route under `/api` tells of, beside those that every one does."""
-    return {
-        status: {
-            "description": DESCRIBED[status],
-            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        }
-        for status in sorted({400, 401, 403, 413, 415, 500, 503, *statuses})
-    }
-
-
-def document(app: FastAPI) -> Json:
-    """The OpenAPI document."""
-    if app.openapi_schema is None:
-        made = get_openapi(
-            title=TITLE,
-            version=sellerwatch.__version__,
-            summary=SUMMARY,
-            openapi_version="3.1.0",
-            routes=app.routes,
-            separate_input_output_schemas=False,
-        )
-        schemas = made["components"].setdefault("schemas", {})
-        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas.update(problem.pop("$defs", {}))
-        schemas["Problem"] = problem
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        made["components"]["securitySchemes"] = {
-            "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-        }
-        for operations in made["paths"].values():
-            for operation in operations.values():
-                operation["responses"].pop("422", None)
-        app.openapi_schema = made
-    return app.openapi_schema
 
 
 def page(made: Mapping[str, Any]) -> str:
@@ -104,15 +46,15 @@ def page(made: Mapping[str, Any]) -> str:
 
 def add_routes(app: FastAPI) -> None:
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = {"Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"}
+    headers = {"Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"}
 
-    @app.get("/openapi.json", include_in_schema=False, openapi_extra=open_to_all())
+    @app.get("/openapi.json", include_in_schema=False, openapi_extra=policy(EVERYONE))
     async def openapi() -> Response:
-        return JSONResponse(document(app))
+        return Response(orjson.dumps(document(app)), media_type="application/json")
 
-    @app.get("/docs", include_in_schema=False, openapi_extra=open_to_all())
+    @app.get("/docs", include_in_schema=False, openapi_extra=policy(EVERYONE))
     async def docs() -> Response:
-        return HTMLResponse(page(document(app)), headers=policy)
+        return HTMLResponse(page(document(app)), headers=headers)
 
 
 def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Json]) -> str:

@@ -1,24 +1,29 @@
 """Sellers and their crawls."""
 
-from typing import Annotated, Final
+from typing import Any, Literal
 
-from fastapi import FastAPI, Path, Response
+from fastapi import FastAPI, Request, Response
 
-from sellerwatch.domain.executions import ExecutionStatus
-from sellerwatch.domain.sellers import CrawlSource
-from sellerwatch.entry.api.guard import WRITERS, only
-from sellerwatch.entry.api.reference import told
-from sellerwatch.entry.api.shapes import SELLER_PATTERN, CrawlResponse, NewSeller, SellerResponse
-from sellerwatch.ports.store import Unit
+from sellerwatch.domain.errors import Unknown
+from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
+from sellerwatch.entry.api.answers import answer, paged, tagged
+from sellerwatch.entry.api.asked import PageNo, PageSize, SellerId
+from sellerwatch.entry.api.guard import READERS, WRITERS
+from sellerwatch.entry.api.looking import check_seller, planned
+from sellerwatch.entry.api.routes import route
+from sellerwatch.entry.api.shapes import Page
+from sellerwatch.entry.api.shapes.crawls import CrawlResponse, ExecutionResponse
+from sellerwatch.entry.api.shapes.sellers import NewInterval, NewSeller, SellerDetailResponse, SellerResponse
+from sellerwatch.entry.console import shapes
+from sellerwatch.ports.reports import SellerRow
 from sellerwatch.wiring import House
 
-PLAN_SECONDS: Final = 3.0
-LOOK_SECONDS: Final = 0.05
+_SELLERS, _SELLER = "/api/v1/sellers", "/api/v1/sellers/{sellerId}"
 
 
 def add_routes(app: FastAPI, house: House) -> None:
-    @app.post("/api/v1/sellers", status_code=201, openapi_extra=only(WRITERS), responses=told(409), tags=["sellers"])
-    async def register_seller(body: NewSeller, response: Response) -> SellerResponse:
+    @route(app, "POST", _SELLERS, WRITERS, SellerResponse, 409, status=201, tells=("Location",))
+    async def register_seller(body: NewSeller) -> Response:
         """Register a seller; its first crawl is one interval from now, or at once with `crawlNow`."""
         seller = await house.sellers.register(
             body.seller_id,
@@ -28,47 +33,59 @@ def add_routes(app: FastAPI, house: House) -> None:
         )
         if body.crawl_now:
             await house.trigger.crawl_now(seller.seller_id)
-        response.headers["Location"] = f"/api/v1/sellers/{seller.seller_id}"
-        return SellerResponse.of(seller)
+        return answer(_seller(seller), 201, Location=f"{_SELLERS}/{seller.seller_id}")
 
-    @app.post(
-        "/api/v1/sellers/{sellerId}/crawl",
-        status_code=202,
-        openapi_extra=only(WRITERS),
-        responses=told(404, 409),
-        tags=["sellers"],
-    )
-    async def crawl_seller(
-        seller_id: Annotated[str, Path(alias="sellerId", pattern=SELLER_PATTERN)], response: Response
-    ) -> CrawlResponse:
-        """Begin a crawl now. Refused while the seller is inactive or being crawled."""
-        execution = await house.trigger.crawl_now(seller_id)
-        response.headers["Location"] = f"/api/v1/executions/{execution.execution_id}"
-        task_count = await _planned(house, execution.execution_id)
-        return CrawlResponse(execution_id=execution.execution_id, task_count=task_count)
+    @route(app, "GET", _SELLERS, READERS, Page[SellerResponse])
+    async def list_sellers(
+        status: Literal["ACTIVE", "INACTIVE"] | None = None, page: PageNo = 0, size: PageSize = 20
+    ) -> Response:
+        """The sellers, by id."""
+        wanted = SellerStatus(status) if status else None
+        return paged(await house.reports.sellers(status=wanted, page=page, size=size), _seller)
+
+    @route(app, "GET", _SELLER, READERS, SellerDetailResponse, 304, 404, tells=("ETag",))
+    async def show_seller(request: Request, seller_id: SellerId) -> Response:
+        """A seller with its schedule, its last crawl and how many products are known."""
+        found = await house.reports.seller(seller_id)
+        if found is None:
+            raise Unknown("seller", seller_id)
+        shape = shapes.seller_detail(found)
+        del shape["source"]
+        return tagged(request, shape)
+
+    @route(app, "PATCH", f"{_SELLER}/interval", WRITERS, SellerResponse, 404)
+    async def change_interval(seller_id: SellerId, body: NewInterval) -> Response:
+        """Crawl a seller every so many days, counted from now."""
+        return answer(_seller(await house.sellers.change_interval(seller_id, body.crawling_interval_days)))
+
+    @route(app, "POST", f"{_SELLER}/activate", WRITERS, SellerResponse, 404)
+    async def activate_seller(seller_id: SellerId) -> Response:
+        """Crawl a seller again; harmless when it is ACTIVE."""
+        return answer(_seller(await house.sellers.activate(seller_id)))
+
+    @route(app, "POST", f"{_SELLER}/deactivate", WRITERS, SellerResponse, 404)
+    async def deactivate_seller(seller_id: SellerId) -> Response:
+        """Crawl a seller no more; what has begun goes on. Harmless when it is INACTIVE."""
+        return answer(_seller(await house.sellers.deactivate(seller_id)))
+
+    @route(app, "POST", f"{_SELLER}/crawl", WRITERS, CrawlResponse, 404, 409, status=202, tells=("Location",))
+    async def crawl_seller(seller_id: SellerId) -> Response:
+        """Begin a crawl now. Refused while the seller is inactive or being crawled; then `executionId` names the crawl
+        that is open."""
+        execution_id = (await house.trigger.crawl_now(seller_id)).execution_id
+        shape = {"executionId": execution_id, "taskCount": await planned(house, execution_id)}
+        return answer(shape, 202, Location=f"/api/v1/executions/{execution_id}")
+
+    @route(app, "GET", f"{_SELLER}/executions", READERS, Page[ExecutionResponse], 404)
+    async def list_executions(seller_id: SellerId, page: PageNo = 0, size: PageSize = 20) -> Response:
+        """A seller's crawls, the newest first."""
+        found = await house.reports.executions(seller_id, page=page, size=size)
+        if not found.total:
+            await check_seller(house, seller_id)
+        return paged(found, shapes.execution)
 
 
-async def _planned(house: House, execution_id: str) -> int | None:
-    """How many tasks the execution began with, when that is known soon enough."""
-
-    async def look() -> int | None:
-        while True:
-            count = await house.store.read(lambda unit: _first_tasks(unit, execution_id))
-            if count is not None:
-                return count
-            await house.clock.sleep(LOOK_SECONDS)
-
-    try:
-        return await house.clock.within(PLAN_SECONDS, look())
-    except TimeoutError:
-        return None
-
-
-def _first_tasks(unit: Unit, execution_id: str) -> int | None:
-    """None while it is STARTED. Follow-ups that came meanwhile are not counted."""
-    execution = unit.executions.get(execution_id)
-    if execution is None or execution.status is ExecutionStatus.STARTED:
-        return None
-    pages = unit.tasks.list_pages(execution_id)
-    began = min((page.created_at for page in pages), default=None)
-    return sum(page.created_at == began for page in pages)
+def _seller(row: SellerRow | Seller) -> dict[str, Any]:
+    shape = shapes.seller(row)
+    del shape["source"]
+    return shape

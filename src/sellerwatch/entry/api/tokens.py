@@ -11,20 +11,18 @@ import binascii
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from jwt.algorithms import Algorithm, get_default_algorithms
-from jwt.exceptions import InvalidKeyError
+from jwt.algorithms import get_default_algorithms
 
 from sellerwatch.domain.errors import Invalid, Refused
+from sellerwatch.entry.api.keys import SYMMETRIC, Keys, secret_of
 from sellerwatch.entry.api.strict import strict_json
+from sellerwatch.ports.outside import Issuer
 from sellerwatch.ports.time import Chance, Clock
 from sellerwatch.settings import PREFIX, Settings
 
@@ -33,8 +31,6 @@ LEEWAY_SECONDS: Final = 30
 TOKEN_MAX: Final = 8192
 SUBJECT_MAX: Final = 255
 YEAR_10000: Final = 253402300800
-SYMMETRIC: Final = "HS256"
-RSA_BITS_MIN: Final = 2048
 _SEGMENTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)", re.ASCII)
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 _FOREIGN_KEYS = frozenset({"jku", "x5u", "jwk", "x5c", "crit"})
@@ -53,6 +49,10 @@ class NotAuthenticated(Refused):
         super().__init__("a valid bearer token is required")
 
 
+class KeyNotKnown(NotAuthenticated):
+    """Signed with a key that is not known, or not yet."""
+
+
 class NotAllowed(Refused):
     """A good token, but of a role that may not do this."""
 
@@ -66,19 +66,25 @@ class Bearer:
 
     subject: str
     roles: frozenset[Role]
+    mark: str = field(repr=False)
+    """By which the token is known again while it lasts."""
 
 
 class Tokens:
-    """Reads tokens by the configured algorithm and key."""
+    """Reads tokens by the configured algorithm and keys."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, issuer: Issuer | None = None) -> None:
         self._settings, self._clock = settings, clock
-        self._algorithm: Algorithm = get_default_algorithms()[settings.jwt_algorithm]
+        self._keys = Keys(settings, clock, issuer)
+
+    async def who(self, authorization: Sequence[str]) -> Bearer:
+        """As `read`, with the issuer's keys looked up where there is need. Unavailable: they can't be had."""
+        await self._keys.refresh()
         try:
-            self._key = self._algorithm.prepare_key(_key(settings))
-        except (InvalidKeyError, ValueError, TypeError):
-            self._key = None
-        _check_key(settings.jwt_algorithm, self._key)
+            return self.read(authorization)
+        except KeyNotKnown:
+            await self._keys.refresh(is_one_missing=True)
+        return self.read(authorization)
 
     def read(self, authorization: Sequence[str]) -> Bearer:
         """Whom the `Authorization` headers of a request speak for, or NotAuthenticated."""
@@ -94,11 +100,18 @@ class Tokens:
         if scheme.lower() != "bearer" or len(token) > TOKEN_MAX or segments is None:
             raise ValueError
         head, claims, signature = (_unbased(segment) for segment in segments.groups())
-        self._check_head(_object(head))
+        key = self._key_for(_object(head))
         signed = token.rpartition(".")[0].encode("ascii")
-        if not self._algorithm.verify(signed, self._key, signature):
+        if not self._keys.algorithm.verify(signed, key, signature):
             raise ValueError
-        return self._believe(_object(claims))
+        return self._believe(_object(claims), segments[3])
+
+    def _key_for(self, head: Mapping[str, Any]) -> Any:
+        self._check_head(head)
+        try:
+            return self._keys.find(head.get("kid"))
+        except LookupError:
+            raise KeyNotKnown from None
 
     def _check_head(self, head: Mapping[str, Any]) -> None:
         if head["alg"] != self._settings.jwt_algorithm or _FOREIGN_KEYS & head.keys():
@@ -109,7 +122,7 @@ class Tokens:
             # The one shared secret has no name. A public key is known by being configured, whatever its issuer calls it.
             raise ValueError
 
-    def _believe(self, claims: Mapping[str, Any]) -> Bearer:
+    def _believe(self, claims: Mapping[str, Any], signature: str) -> Bearer:
         now = self._clock.now().timestamp()
         issued, ends = _moment(claims["iat"]), _moment(claims["exp"])
         begins = _moment(claims["nbf"]) if "nbf" in claims else issued
@@ -122,7 +135,7 @@ class Tokens:
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX:
             raise ValueError
-        return Bearer(subject, _roles(claims.get(self._settings.jwt_role_claim, [])))
+        return Bearer(subject, _roles(claims.get(self._settings.jwt_role_claim, [])), signature)
 
 
 def issue(settings: Settings, role: Role, lifetime: timedelta, clock: Clock, chance: Chance) -> str:
@@ -147,29 +160,7 @@ def issue(settings: Settings, role: Role, lifetime: timedelta, clock: Clock, cha
     }
     algorithm = get_default_algorithms()[SYMMETRIC]
     signed = f"{_based(orjson.dumps({'alg': SYMMETRIC, 'typ': 'JWT'}))}.{_based(orjson.dumps(claims))}"
-    return f"{signed}.{_based(algorithm.sign(signed.encode('ascii'), algorithm.prepare_key(_key(settings))))}"
-
-
-def _key(settings: Settings) -> str:
-    if settings.jwt_algorithm == SYMMETRIC:
-        if settings.jwt_secret is None:
-            raise Refused(f"{PREFIX}JWT_SECRET is missing: give at least 32 bytes")
-        return settings.jwt_secret.get_secret_value()
-    if settings.jwt_public_key is None:
-        raise Refused(f"{PREFIX}JWT_PUBLIC_KEY is missing: give the issuer's public key; key sets are not read yet")
-    return settings.jwt_public_key
-
-
-def _check_key(algorithm: str, key: object) -> None:
-    """An issuer's key must be of the kind that the algorithm signs with."""
-    is_right = {
-        "HS256": isinstance(key, bytes),
-        "RS256": isinstance(key, RSAPublicKey) and key.key_size >= RSA_BITS_MIN,
-        "ES256": isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1),
-        "EdDSA": isinstance(key, Ed25519PublicKey),
-    }
-    if not is_right[algorithm]:
-        raise Refused(f"{PREFIX}JWT_PUBLIC_KEY: is not a key of {algorithm}")
+    return f"{signed}.{_based(algorithm.sign(signed.encode('ascii'), algorithm.prepare_key(secret_of(settings))))}"
 
 
 def _object(data: bytes) -> dict[str, Any]:

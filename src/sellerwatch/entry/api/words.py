@@ -22,6 +22,9 @@ WORDS: Final[Mapping[str, Words]] = {
     "NOT_FOUND": Words("Not found", "What was asked for does not exist.", "요청한 대상을 찾을 수 없습니다."),
     "SELLER_NOT_FOUND": Words("Seller not found", "There is no such seller.", "판매자를 찾을 수 없습니다."),
     "EXECUTION_NOT_FOUND": Words("Execution not found", "There is no such execution.", "크롤링 실행을 찾을 수 없습니다."),
+    "PRODUCT_NOT_FOUND": Words("Product not found", "There is no such product.", "상품을 찾을 수 없습니다."),
+    "IDENTITY_NOT_FOUND": Words("Identity not found", "There is no such User-Agent.", "User-Agent를 찾을 수 없습니다."),
+    "OUTBOX_ROW_NOT_FOUND": Words("Outbox row not found", "There is no such outbox row.", "아웃박스 항목을 찾을 수 없습니다."),
     "METHOD_NOT_ALLOWED": Words(
         "Method not allowed", "This address does not take this method.", "이 주소에서 지원하지 않는 메서드입니다."
     ),
@@ -69,5 +72,12 @@ FIELD_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "expected": ("is not {expected}", "올바르지 않습니다 ({expected})"),
     "model_attributes_type": ("is not a JSON object", "JSON 객체여야 합니다"),
     "dict_type": ("is not a JSON object", "JSON 객체여야 합니다"),
+    "value_error": ("is not of the right form", "형식이 올바르지 않습니다"),
+    "finite_number": ("is not a finite number", "유한한 숫자여야 합니다"),
+    "list_type": ("is not a list", "목록이어야 합니다"),
+    "too_long": ("has more than {max_length} entries", "{max_length}개 이하여야 합니다"),
+    "too_short": ("has fewer than {min_length} entries", "{min_length}개 이상이어야 합니다"),
+    "int_parsing": ("is not a whole number", "정수여야 합니다"),
+    "enum": ("is not {expected}", "{expected} 중 하나여야 합니다"),
     "other": ("is not valid", "올바르지 않습니다"),
 }

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from sellerwatch.domain.products import shown_at
+from sellerwatch.domain.sellers import Seller
 from sellerwatch.flows.reprocess import Reprocessed
 from sellerwatch.flows.resend import Resent, Suspicion
 from sellerwatch.ports.pool import PoolFigures, Standing
@@ -27,7 +28,7 @@ def time(at: datetime | None) -> str | None:
     return shown_at(at) if at else None
 
 
-def seller(row: SellerRow) -> Shape:
+def seller(row: SellerRow | Seller) -> Shape:
     return {
         "sellerId": row.seller_id,
         "name": row.name,

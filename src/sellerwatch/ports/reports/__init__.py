@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Protocol
 
+from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.politeness import Politeness
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
@@ -147,8 +148,16 @@ class Reports(Protocol):
     ) -> Sequence[OutboxRow]:
         """The next ones of that status behind that number, written since that moment."""
 
-    async def identities(self, *, retired: bool = False) -> Sequence[IdentityRow]:
-        """By number; with `retired` those too."""
+    async def outbox_row(self, outbox_id: str) -> OutboxRow | None:
+        """Of whichever box."""
+
+    async def identities(
+        self, *, status: IdentityStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[IdentityRow]:
+        """By number, without those retired."""
+
+    async def identity(self, name: int | str) -> IdentityRow | None:
+        """By its number or its `user_agent_id`, unless retired."""
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         """Of the day that begins and ends at these moments. When its tasks are forgotten, what was noted of it."""

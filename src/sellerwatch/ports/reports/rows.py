@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from sellerwatch.domain.changes import FieldChange
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.executions import ExecutionStatus
+from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.meaning import MEANING
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.schedules import ScheduleStatus
@@ -184,8 +185,7 @@ class IdentityRow:
     agent_id: int
     user_agent_id: str
     user_agent: str
-    status: str
-    is_retired: bool
+    status: IdentityStatus
     health_score: int
     breaker: str
     remaining: int | None

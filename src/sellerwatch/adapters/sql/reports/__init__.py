@@ -43,6 +43,7 @@ from sellerwatch.adapters.sql.tables import (
     sellers,
     user_agent_pool,
 )
+from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.politeness import Politeness
 from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import SellerStatus
@@ -189,9 +190,26 @@ class SqlReports:
             rows = rows.where(columns["created_at"] >= since)
         return await self._rows(rows.order_by(place).limit(count), outbox_row(box))
 
-    async def identities(self, *, retired: bool = False) -> Sequence[IdentityRow]:
-        wanted = IDENTITY if retired else IDENTITY.where(user_agent_pool.c.is_active.is_(True))
-        return await self._rows(wanted, identity_row)
+    async def outbox_row(self, outbox_id: str) -> OutboxRow | None:
+        def work(connection: Connection) -> OutboxRow | None:
+            for box, (rows, _, columns) in OUTBOXES.items():
+                found = first(connection, rows.where(columns["outbox_id"] == outbox_id))
+                if found is not None:
+                    return outbox_row(box)(found)
+            return None
+
+        return await self._read(work)
+
+    async def identities(
+        self, *, status: IdentityStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[IdentityRow]:
+        wanted = [] if status is None else [user_agent_pool.c.status == status.value]
+        return await self._page(IDENTITY.where(*wanted).order_by(user_agent_pool.c.agent_id), identity_row, page, size)
+
+    async def identity(self, name: int | str) -> IdentityRow | None:
+        column = user_agent_pool.c.agent_id if isinstance(name, int) else user_agent_pool.c.user_agent_id
+        rows = await self._rows(IDENTITY.where(column == name), identity_row)
+        return rows[0] if rows else None
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         return await self._read(lambda connection: crawling(connection, seller_id, day, start, end))

@@ -23,6 +23,7 @@ from sellerwatch.adapters.sql.tables import (
 from sellerwatch.adapters.sql.tables.columns import JSON
 from sellerwatch.domain.changes import FieldChange
 from sellerwatch.domain.documents import ChangeKind, frozen
+from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.sellers import CrawlSource, SellerStatus
 from sellerwatch.domain.tasks import NO_ITEM, NO_PAGE, TaskKind, TaskStatus
@@ -91,7 +92,6 @@ IDENTITY = (
         user_agent_pool.c.user_agent_id,
         user_agent_pool.c.user_agent,
         user_agent_pool.c.status,
-        user_agent_pool.c.is_active,
         user_agent_pool.c.health_score,
         func.coalesce(circuit_breaker_state.c.circuit_state, "CLOSED").label("breaker"),
         rate_limit_bucket.c.current_tokens.label("remaining"),
@@ -116,7 +116,7 @@ IDENTITY = (
             circuit_breaker_state.c.agent_id == user_agent_pool.c.agent_id,
         ),
     )
-    .order_by(user_agent_pool.c.agent_id)
+    .where(user_agent_pool.c.is_active.is_(True))
 )
 
 
@@ -185,8 +185,5 @@ def change_row(row: RowMapping) -> ChangeRow:
 
 
 def identity_row(row: RowMapping) -> IdentityRow:
-    known: dict[str, Any] = {name: value for name, value in row.items() if name != "is_active"}
-    remaining = row["remaining"]
-    return IdentityRow(
-        **{**known, "is_retired": not row["is_active"], "remaining": None if remaining is None else int(remaining)}
-    )
+    remaining = None if row["remaining"] is None else int(row["remaining"])
+    return IdentityRow(**{**row, "status": IdentityStatus(row["status"]), "remaining": remaining})
