@@ -310,8 +310,11 @@ def test_what_is_issued_is_believed_until_its_time_is_over(role: Role) -> None:
     given = issue(settings, role, timedelta(hours=1), clock, SeededChance(1))
     tokens = Tokens(settings, clock)
     assert tokens.read([f"Bearer {given}"]).roles == {role}
+    clock.ahead = timedelta(minutes=59)
+    assert believed(tokens, given)
     clock.ahead = timedelta(hours=1, seconds=31)
     assert not believed(tokens, given)
+    assert not believed(tokens, given[:-1])
 
 
 @pytest.mark.parametrize("hours", [0, -1, 24.1])

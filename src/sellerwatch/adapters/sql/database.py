@@ -66,6 +66,11 @@ class Database:
         """Run `work` on one consistent snapshot; it writes nothing."""
         return await self._persist(self._read, work, is_here=self._inline)
 
+    async def glance(self, work: Callable[[Connection], T]) -> T:
+        """As `read`, for one prepared statement, as short as a write: on SQLite on the spot and in no transaction, either
+        of which costs more than the statement."""
+        return await self._persist(self._glance, work, is_here=True) if self._is_sqlite else await self.read(work)
+
     def close(self) -> None:
         self._threads.shutdown(wait=True)
         for connection in self._all_kept:
@@ -156,6 +161,14 @@ class Database:
                 del self._mine.connections[for_reading]
                 connection.invalidate(error)
             raise
+
+    def _glance(self, work: Callable[[Connection], T]) -> T:
+        connection = self._kept(for_reading=True)
+        seen = work(connection)
+        if connection.in_transaction():
+            connection.rollback()
+            raise RuntimeError("a glance is one prepared statement: SQLAlchemy's begin a transaction that nobody ends")
+        return seen
 
     def _kept(self, *, for_reading: bool) -> Connection:
         """This thread's own: taking one out of the pool and putting it back costs more than most transactions do."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from sellerwatch.adapters.sql.tables import (
     crawler_task_outbox,
@@ -15,7 +15,7 @@ from sellerwatch.adapters.sql.tables import (
 from sellerwatch.ports.reports import Box, OutboxRow
 
 
-def outbox_row(box: Box) -> Callable[[RowMapping], OutboxRow]:
+def outbox_row(box: Box) -> Callable[[Mapping[Any, Any]], OutboxRow]:
     return lambda row: OutboxRow(**{**row, "box": box, "subject": str(row["subject"] or "–")})
 
 
@@ -40,7 +40,7 @@ def _box(table: Any, about: ColumnElement[str], event: ColumnElement[str], join:
 
 
 _O, _N, _K = product_outbox.c, scheduler_outbox.c, crawler_task_outbox.c
-OUTBOXES: Mapping[Box, tuple[Select[Any], ColumnElement[int], Mapping[str, Any]]] = {
+OUTBOXES: Mapping[Box, tuple[Select[Any], ColumnElement[int], Mapping[Any, Any]]] = {
     Box.PRODUCT: _box(
         product_outbox, products.c.item_no, _O.event_type, (products, products.c.product_id == _O.product_id)
     ),

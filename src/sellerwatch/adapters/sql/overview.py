@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, func, or_, select
 
 from sellerwatch.adapters.sql.session import loads
 from sellerwatch.adapters.sql.tables import (
@@ -103,7 +103,7 @@ def product_counts(connection: Connection, seller_id: str | None) -> ProductCoun
     return ProductCounts(sum(complete.values()), complete.get(True, 0), delisted)
 
 
-def execution_row(row: RowMapping) -> ExecutionRow:
+def execution_row(row: Mapping[Any, Any]) -> ExecutionRow:
     return ExecutionRow(**{**row, "status": ExecutionStatus(row["status"])})
 
 
@@ -137,7 +137,7 @@ def _alerts(connection: Connection) -> tuple[AlertRow, ...]:
     return tuple(_alert(row) for row in connection.execute(is_open.limit(LISTED_MAX)).mappings())
 
 
-def _alert(row: RowMapping) -> AlertRow:
+def _alert(row: Mapping[Any, Any]) -> AlertRow:
     details: dict[str, Any] = loads(row["details"]) if row["details"] else {}
     text = str(details.get("text") or row["name"])
     return AlertRow(row["name"], row["severity"], text, row["since"], row["times"], row["last_sent_at"])
@@ -148,7 +148,7 @@ def _breakers(connection: Connection) -> tuple[BreakerRow, ...]:
     return tuple(_breaker(row) for row in rows if row["scope"] != BreakerScope.IDENTITY)
 
 
-def _breaker(row: RowMapping) -> BreakerRow:
+def _breaker(row: Mapping[Any, Any]) -> BreakerRow:
     opened_at: datetime | None = row["opened_at"]
     is_open = row["circuit_state"] == BreakerState.OPEN
     retry_at = opened_at + timedelta(seconds=row["timeout_duration_seconds"]) if is_open and opened_at else None

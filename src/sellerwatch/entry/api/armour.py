@@ -1,15 +1,14 @@
-"""Headers on everything, one log line a request, and the last resort: what nobody caught becomes 500 in the same shape.
+"""Headers on everything, a log line, and the last resort: what nobody caught becomes 500 in the same shape.
 
 Promises: no answer leaves without the security headers and the request's id; none shows a stack. An id that came in
 decent form is kept, any other replaced; it stands on every log line of the request. The last of these tells who asked,
-method, path, status and time, never another header.
+method, path, status and time, never another header; who looked at something and saw it leaves none.
 """
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import structlog
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
@@ -28,9 +27,9 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-REQUEST_ID: Final = "X-Request-Id"
+_WORN: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+REQUEST_ID: Final = b"x-request-id"
 _DECENT = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
-QUIET: Final = ("/actuator/", "/health/", "/metrics")
 
 
 class Armour:
@@ -46,7 +45,7 @@ class Armour:
             await self._answered(scope, receive, send, request_id)
 
     def _id_of(self, scope: Scope) -> str:
-        given = [value for name, value in scope["headers"] if name == b"x-request-id"]
+        given = [value for name, value in scope["headers"] if name == REQUEST_ID]
         if len(given) == 1 and _DECENT.fullmatch(given[0]):
             return str(given[0], "ascii")
         return self._chance.uuid7(self._clock.now())
@@ -59,25 +58,30 @@ class Armour:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                headers[REQUEST_ID] = request_id
+                told = {name for name, _ in message["headers"]}
+                message["headers"] += [each for each in _WORN if each[0] not in told]
+                message["headers"].append((REQUEST_ID, request_id.encode()))
             await send(message)
 
-        log = structlog.get_logger(method=scope["method"], path=scope["path"][:200])
         try:
             await self._app(scope, receive, armoured)
         except ClientDisconnect:
-            log.debug("client went away")
+            _log(scope).debug("client went away")
             return
         except Exception as error:
+            log = _log(scope)
             log.exception("request failed", error=type(error).__name__)
             if not status:
                 await _last_resort(Request(scope), error, self._clock)(scope, receive, armoured)
-        tell = log.debug if scope["path"].startswith(QUIET) else log.info
+        if scope["method"] == "GET" and status < 400:
+            return  # looked at, nothing more: lines of these would hide the others
         who = {"who": name} if (name := scope.get("state", {}).get("who")) else {}
-        tell("request", status=status, ms=round((self._clock.monotonic() - began) * 1000, 1), **who)
+        ms = round((self._clock.monotonic() - began) * 1000, 1)
+        _log(scope).info("request", status=status, ms=ms, **who)
+
+
+def _log(scope: Scope) -> Any:
+    return structlog.get_logger(method=scope["method"], path=scope["path"][:200])
 
 
 def _last_resort(request: Request, error: Exception, clock: Clock) -> ASGIApp:

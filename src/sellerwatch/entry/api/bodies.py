@@ -34,6 +34,11 @@ def check_query(request: Request, known: frozenset[str]) -> None:
         raise BadRequest(400, "the query has a name twice")
 
 
+def has_body(request: Request) -> bool:
+    """Whether one may come: a GET without the headers that announce one has none, and nobody would read it."""
+    return request.method != "GET" or "content-length" in request.headers or "transfer-encoding" in request.headers
+
+
 async def checked(request: Request, *, takes_body: bool) -> Request:
     """The same request, its body read and found to be in order."""
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":

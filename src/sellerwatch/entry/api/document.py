@@ -104,7 +104,7 @@ def _complete(components: Json) -> None:
 def _mend(operation: Json, schemas: Mapping[str, Json]) -> None:
     operation["responses"].pop("422", None)
     for parameter in operation.get("parameters", ()):
-        parameter["schema"] = _present(parameter["schema"])
+        parameter["schema"] = _plain(parameter["schema"], schemas)
     contents = [holder.get("content", {}) for holder in (operation.get("requestBody", {}), *_answers(operation))]
     for content in contents:
         for media in content.values():
@@ -115,10 +115,11 @@ def _answers(operation: Mapping[str, Any]) -> list[Json]:
     return list(operation["responses"].values())
 
 
-def _present(schema: Json) -> Json:
-    """A parameter is there or it is not: it is never null."""
+def _plain(schema: Json, schemas: Mapping[str, Json]) -> Json:
+    """A parameter is there or it is not: it is never null. Its values are told on the spot."""
     kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(kinds) != 1:
-        return schema
-    rest = {name: value for name, value in schema.items() if name != "anyOf"}
-    return {**kinds[0], **rest}
+    if len(kinds) == 1:
+        schema = {**kinds[0], **schema}
+    if "$ref" in schema:
+        schema = {**schemas[schema["$ref"].rpartition("/")[2]], **schema}
+    return {name: value for name, value in schema.items() if name not in {"anyOf", "$ref", "title", "description"}}

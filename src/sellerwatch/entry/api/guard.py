@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.entry.api.api_keys import ApiKeys
-from sellerwatch.entry.api.bodies import check_query, checked
+from sellerwatch.entry.api.bodies import check_query, checked, has_body
 from sellerwatch.entry.api.limits import Allowance, TooMany
 from sellerwatch.entry.api.tokens import NotAllowed, Role, Tokens
 
@@ -69,6 +69,8 @@ class Guarded(APIRoute):
                 gate: Gate = request.app.state.gate
                 await gate.check(request, roles)
             check_query(request, names)
+            if not has_body(request):
+                return await handle(request)
             return await handle(await checked(request, takes_body=takes_body))
 
         return guarded

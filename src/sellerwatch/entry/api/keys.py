@@ -42,6 +42,7 @@ class Keys:
         self._published: Mapping[str, Any] = {}
         self._turn = asyncio.Lock()
         self._read_at = self._asked_at = float("-inf")
+        self.edition, self._content = 0, b""
 
     def find(self, kid: str | None) -> Any:
         """The key of that name; without a name the only one there is. LookupError: there is none."""
@@ -73,11 +74,14 @@ class Keys:
 
     async def _read(self, issuer: Issuer) -> None:
         try:
-            self._published = published(await issuer.key_set(), self._name, self.algorithm)
+            content = await issuer.key_set()
+            self._published = published(content, self._name, self.algorithm)
         except (Unavailable, ValueError) as error:
             structlog.get_logger().warning("issuer's keys not read", error=str(error)[:200])
         else:
             self._read_at = self._clock.monotonic()
+            self.edition += content != self._content
+            self._content = content
 
 
 def published(content: bytes, name: str, algorithm: Algorithm) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def route(
             status_code=status,
             response_model=gives,
             response_class=answers,
-            responses={**responses, **(others or {})},
+            responses=responses | {code: {**told, "headers": _headers()} for code, told in (others or {}).items()},
             openapi_extra=policy(allowed),
             tags=[_tag(path)],
             name=getattr(work, "__name__", ""),

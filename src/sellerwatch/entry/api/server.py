@@ -33,6 +33,7 @@ async def served(app: ASGIApp, host: str, port: int, *, shutdown_seconds: float 
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
     )

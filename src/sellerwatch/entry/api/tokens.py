@@ -10,6 +10,7 @@ import base64
 import binascii
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -30,6 +31,8 @@ LIFETIME_MAX: Final = timedelta(hours=24)
 LEEWAY_SECONDS: Final = 30
 TOKEN_MAX: Final = 8192
 SUBJECT_MAX: Final = 255
+BELIEVED_MAX: Final = 1000
+"""Tokens that need no second look at their signature while the keys stay the same."""
 YEAR_10000: Final = 253402300800
 _SEGMENTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)", re.ASCII)
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
@@ -70,12 +73,23 @@ class Bearer:
     """By which the token is known again while it lasts."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Believed:
+    """A token whose signature and claims are right; its time is looked at whenever it comes."""
+
+    bearer: Bearer
+    begins: float
+    ends: float
+    edition: int
+
+
 class Tokens:
     """Reads tokens by the configured algorithm and keys."""
 
     def __init__(self, settings: Settings, clock: Clock, issuer: Issuer | None = None) -> None:
         self._settings, self._clock = settings, clock
         self._keys = Keys(settings, clock, issuer)
+        self._believed: OrderedDict[str, _Believed] = OrderedDict()
 
     async def who(self, authorization: Sequence[str]) -> Bearer:
         """As `read`, with the issuer's keys looked up where there is need. Unavailable: they can't be had."""
@@ -89,12 +103,16 @@ class Tokens:
     def read(self, authorization: Sequence[str]) -> Bearer:
         """Whom the `Authorization` headers of a request speak for, or NotAuthenticated."""
         try:
-            return self._read(authorization)
+            (header,) = authorization
+            known = self._believed.get(header)
+            if known is None or known.edition != self._keys.edition:  # a key may have been taken back
+                known = self._read(header)
+            self._check_time(known)
         except (ValueError, TypeError, KeyError, binascii.Error):
             raise NotAuthenticated from None
+        return known.bearer
 
-    def _read(self, authorization: Sequence[str]) -> Bearer:
-        (header,) = authorization
+    def _read(self, header: str) -> "_Believed":
         scheme, _, token = header.partition(" ")
         segments = _SEGMENTS.fullmatch(token)
         if scheme.lower() != "bearer" or len(token) > TOKEN_MAX or segments is None:
@@ -104,7 +122,15 @@ class Tokens:
         signed = token.rpartition(".")[0].encode("ascii")
         if not self._keys.algorithm.verify(signed, key, signature):
             raise ValueError
-        return self._believe(_object(claims), segments[3])
+        believed = self._believed[header] = self._believe(_object(claims), segments[3])
+        if len(self._believed) > BELIEVED_MAX:
+            self._believed.popitem(last=False)
+        return believed
+
+    def _check_time(self, believed: "_Believed") -> None:
+        now = self._clock.now().timestamp()
+        if believed.begins > now + LEEWAY_SECONDS or believed.ends <= now - LEEWAY_SECONDS:
+            raise ValueError
 
     def _key_for(self, head: Mapping[str, Any]) -> Any:
         self._check_head(head)
@@ -122,20 +148,18 @@ class Tokens:
             # The one shared secret has no name. A public key is known by being configured, whatever its issuer calls it.
             raise ValueError
 
-    def _believe(self, claims: Mapping[str, Any], signature: str) -> Bearer:
-        now = self._clock.now().timestamp()
+    def _believe(self, claims: Mapping[str, Any], signature: str) -> "_Believed":
         issued, ends = _moment(claims["iat"]), _moment(claims["exp"])
         begins = _moment(claims["nbf"]) if "nbf" in claims else issued
         if not 0 < ends - issued <= LIFETIME_MAX.total_seconds():
-            raise ValueError
-        if max(issued, begins) > now + LEEWAY_SECONDS or ends <= now - LEEWAY_SECONDS:
             raise ValueError
         if claims["iss"] != self._settings.jwt_issuer or claims["aud"] != self._settings.jwt_audience:
             raise ValueError
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX:
             raise ValueError
-        return Bearer(subject, _roles(claims.get(self._settings.jwt_role_claim, [])), signature)
+        bearer = Bearer(subject, _roles(claims.get(self._settings.jwt_role_claim, [])), signature)
+        return _Believed(bearer, max(issued, begins), ends, self._keys.edition)
 
 
 def issue(settings: Settings, role: Role, lifetime: timedelta, clock: Clock, chance: Chance) -> str:

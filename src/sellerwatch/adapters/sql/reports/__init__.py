@@ -4,15 +4,15 @@ Promises what ports/reports says. Counts that grow with the years are bounded by
 opens the wide columns (bodies, payloads) of a row that is only counted or listed. Refuses nothing of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, RowMapping, Select, func
+from sqlalchemy import Connection, Select, func
 
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
-from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, product_counts
+from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview
 from sellerwatch.adapters.sql.reports.crawling import crawling
 from sellerwatch.adapters.sql.reports.history import difference_between, lags_since, product_at, versions_after
 from sellerwatch.adapters.sql.reports.politeness import politeness
@@ -21,7 +21,6 @@ from sellerwatch.adapters.sql.reports.rows import (
     CHANGE,
     IDENTITY,
     PRODUCT,
-    SCHEDULE,
     SELLER,
     TASK,
     change_row,
@@ -34,10 +33,10 @@ from sellerwatch.adapters.sql.reports.rows import (
     wanted_changes,
     wanted_products,
 )
+from sellerwatch.adapters.sql.reports.seller import seller_detail
 from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_schedule_executions,
-    crawling_schedules,
     product_changes,
     products,
     sellers,
@@ -45,7 +44,6 @@ from sellerwatch.adapters.sql.tables import (
 )
 from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.politeness import Politeness
-from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports import (
@@ -61,7 +59,6 @@ from sellerwatch.ports.reports import (
     Overview,
     Page,
     ProductRow,
-    ScheduleRow,
     SellerDetail,
     SellerRow,
     TaskRow,
@@ -87,20 +84,7 @@ class SqlReports:
         return await self._page(SELLER.where(*wanted).order_by(_S.seller_id), seller_row, page, size)
 
     async def seller(self, seller_id: str) -> SellerDetail | None:
-        def work(connection: Connection) -> SellerDetail | None:
-            found = first(connection, SELLER.where(_S.seller_id == seller_id))
-            if found is None:
-                return None
-            schedule = first(connection, SCHEDULE.where(crawling_schedules.c.seller_id == seller_id))
-            last = first(connection, newest(EXECUTION.where(_E.seller_id == seller_id)).limit(1))
-            return SellerDetail(
-                seller_row(found),
-                ScheduleRow(**{**schedule, "status": ScheduleStatus(schedule["status"])}) if schedule else None,
-                execution_row(last) if last else None,
-                product_counts(connection, seller_id),
-            )
-
-        return await self._read(work)
+        return await self._glance(lambda connection: seller_detail(connection, seller_id))
 
     async def executions(self, seller_id: str | None = None, *, page: int = 0, size: int = 20) -> Page[ExecutionRow]:
         wanted = [] if seller_id is None else [_E.seller_id == seller_id]
@@ -217,7 +201,9 @@ class SqlReports:
     async def politeness(self, start: datetime, end: datetime) -> Politeness:
         return await self._read(lambda connection: politeness(connection, start, end))
 
-    async def _page(self, statement: Select[Any], make: Callable[[RowMapping], T], page: int, size: int) -> Page[T]:
+    async def _page(
+        self, statement: Select[Any], make: Callable[[Mapping[str, Any]], T], page: int, size: int
+    ) -> Page[T]:
         def work(connection: Connection) -> Page[T]:
             counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
             total: int = connection.execute(counted).scalar_one()
@@ -226,8 +212,11 @@ class SqlReports:
 
         return await self._read(work)
 
-    async def _rows(self, statement: Select[Any], make: Callable[[RowMapping], T]) -> list[T]:
+    async def _rows(self, statement: Select[Any], make: Callable[[Mapping[str, Any]], T]) -> list[T]:
         return await self._read(lambda connection: every(connection, statement, make))
+
+    async def _glance(self, work: Callable[[Connection], T]) -> T:
+        return await self._database.glance(work)
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await self._database.read(work)

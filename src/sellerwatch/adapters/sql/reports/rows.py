@@ -1,10 +1,10 @@
 """How each row of a report is read: its statement, and what is made of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from sellerwatch.adapters.sql.session import loads
 from sellerwatch.adapters.sql.stores.products import COLUMN_OF, further
@@ -12,7 +12,6 @@ from sellerwatch.adapters.sql.tables import (
     circuit_breaker_state,
     crawler_tasks,
     crawling_schedule_executions,
-    crawling_schedules,
     product_changes,
     products,
     rate_limit_bucket,
@@ -45,14 +44,6 @@ SELLER = select(
     _S.total_product_count,
     _S.created_at,
     _S.updated_at,
-)
-SCHEDULE = select(
-    crawling_schedules.c.schedule_id,
-    crawling_schedules.c.schedule_rule.label("rule_name"),
-    crawling_schedules.c.schedule_expression.label("expression"),
-    crawling_schedules.c.status,
-    crawling_schedules.c.next_run_at,
-    crawling_schedules.c.last_triggered_at,
 )
 TASK = select(
     _T.task_id,
@@ -148,12 +139,12 @@ def newest(statement: Select[Any]) -> Select[Any]:
     return statement.order_by(_E.started_at.desc(), _E.id.desc())
 
 
-def seller_row(row: RowMapping) -> SellerRow:
+def seller_row(row: Mapping[Any, Any]) -> SellerRow:
     source, status = CrawlSource(row["crawl_source"]), SellerStatus(row["status"])
     return SellerRow(**{**row, "crawl_source": source, "status": status})
 
 
-def task_row(row: RowMapping) -> TaskRow:
+def task_row(row: Mapping[Any, Any]) -> TaskRow:
     return TaskRow(
         **{
             **row,
@@ -165,7 +156,7 @@ def task_row(row: RowMapping) -> TaskRow:
     )
 
 
-def product_row(row: RowMapping) -> ProductRow:
+def product_row(row: Mapping[Any, Any]) -> ProductRow:
     known = {name: value for name, value in row.items() if not name.startswith("field_")}
     fields = {
         name: frozen(loads(value)) if column in _JSON_COLUMNS else value
@@ -177,13 +168,13 @@ def product_row(row: RowMapping) -> ProductRow:
     )
 
 
-def change_row(row: RowMapping) -> ChangeRow:
+def change_row(row: Mapping[Any, Any]) -> ChangeRow:
     kinds = tuple(ChangeKind(kind) for kind in row["kinds"].split(","))
     fields = tuple(FieldChange(one["field"], frozen(one["old"]), frozen(one["new"])) for one in loads(row["fields"]))
     about = (row["number"], row["item_no"], row["seller_id"], row["version"])
     return ChangeRow(*about, row["changed_at"], kinds, fields)
 
 
-def identity_row(row: RowMapping) -> IdentityRow:
+def identity_row(row: Mapping[Any, Any]) -> IdentityRow:
     remaining = None if row["remaining"] is None else int(row["remaining"])
     return IdentityRow(**{**row, "status": IdentityStatus(row["status"]), "remaining": remaining})

@@ -8,7 +8,7 @@ from sellerwatch.entry.api.shapes import TIME, Given
 
 class Walked(Given):
     stage: Stage
-    is_clear: bool
+    is_clear: bool = Field(examples=[True])
     text: str = Field(examples=["its schedule is ACTIVE"])
 
 
