@@ -300,7 +300,7 @@ async def test_no_secret_is_left_anywhere_after_a_run_in_which_everything_goes_w
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["doctor", "up", "status --json", "--debug agents status"])
+@pytest.mark.parametrize("words", ["up", "status --json", "--debug agents status"])
 def test_no_password_of_an_address_is_told_by_a_command_that_fails(tmp_path: Path, words: str) -> None:
     password = "canary/pass@word"
     port = servers.a_free_port()

@@ -11,9 +11,8 @@ from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.vault import Vault
 from sellerwatch.sandbox.faults import Fault
 from sellerwatch.wiring import House
-from simulation.village import NEVER, Village, _house, a_village, on_file
+from simulation.village import NEVER, Village, a_village, on_file
 from simulation.virtual import run_virtually
-from simulation.world import InProcessTransport
 
 QUICK = {"sweep_seconds": 60, "site_requests_per_second": 100, "identities": 10}
 QUIET = QUICK | {"sweep_seconds": NEVER}
@@ -228,15 +227,11 @@ def test_an_outage_of_the_start_page_blocks_nobody_and_costs_nobody_his_health(f
 @pytest.mark.slow
 def test_the_key_is_rotated_while_crawling_and_nothing_fails(tmp_path: Path) -> None:
     async def story() -> None:
-        settings = QUICK | {"database_url": on_file(tmp_path), "delivery_interval": 60, "identities": 10}
-        del settings["identities"]
-        async with a_village(407, {"shops": {"a": 300}}, is_running=False, identities=10, **settings) as village:
-            transports: list[InProcessTransport] = []
+        settings = QUICK | {"database_url": on_file(tmp_path), "delivery_interval": 60}
+        async with a_village(407, {"shops": {"a": 300}}, is_running=False, **settings) as village:
 
             def a_house(*keys: str) -> House:
-                transports.append(InProcessTransport(village.sandbox, village.clock))
-                ring = settings | {"token_keys": ",".join(keys)}
-                return _house(407, village.sandbox, village.clock, transports[-1], ring, 1.0)
+                return village.raise_house(1.0, token_keys=",".join(keys))
 
             def key_ids(rows: list[str]) -> set[str]:
                 return {sealed.split(".")[1] for sealed in rows}
@@ -271,8 +266,6 @@ def test_the_key_is_rotated_while_crawling_and_nothing_fails(tmp_path: Path) -> 
             # By the schedule and for no other reason.
             assert issued <= 10 * (hours + 1.2)
             await leave_last()
-            for house in (first, both, last):
-                await house.close()
 
     run_virtually(story())
 

@@ -64,7 +64,8 @@ class Village:
     clock: VirtualClock
     transport: InProcessTransport
     raise_house: Callable[..., House]
-    """One more house on the same database; it hears no bell of the others and looks by itself every `poll_seconds`."""
+    """One more house on the same database; it hears no bell of the others and looks by itself every `poll_seconds`;
+    other settings may be its own."""
     log: list[Any]
     running: list["asyncio.Task[None]"] = field(default_factory=list)
 
@@ -286,9 +287,10 @@ async def _a_village(
     transports: list[InProcessTransport] = []
     houses: list[House] = []
 
-    def raise_house(poll_seconds: float | None = None) -> House:
+    def raise_house(poll_seconds: float | None = None, **other: object) -> House:
         transports.append(InProcessTransport(sandbox, clock))
-        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], settings, poll_seconds, told))
+        its = {**settings, **other}
+        houses.append(_house(seed + len(houses), sandbox, clock, transports[-1], its, poll_seconds, told))
         return houses[-1]
 
     house = raise_house()
