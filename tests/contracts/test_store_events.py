@@ -111,9 +111,21 @@ async def test_what_is_claimed_bears_its_owner_and_deadline_and_is_nobody_elses(
 
 
 async def test_rows_wait_while_their_first_is_not_due(store: Store) -> None:
-    await add(store, an_event(1, 1, due_at=at(60), retry_count=1), an_event(1, 2))
+    await add(store, an_event(1, 1, due_at=at(60)), an_event(1, 2))
     assert await claim(store, 59) == []
     assert [[event.version for event in rows] for rows in await claim(store, 60)] == [[1, 2]]
+
+
+async def test_behind_a_row_that_was_tried_the_others_wait_unclaimed(store: Store, database: Database) -> None:
+    await add(store, an_event(1, 1, retry_count=1), an_event(1, 2), an_event(2, 1, error_message="cut off"))
+    await add(store, an_event(2, 2), an_event(3, 1), an_event(3, 2), an_event(3, 3, retry_count=1), an_event(3, 4))
+    assert [[event.version for event in rows] for rows in await claim(store)] == [[1], [1], [1, 2]]
+    assert [row[0] for row in await claims(database)] == [
+        *("SENDING", "WAITING", "SENDING", "WAITING"),
+        *("SENDING", "SENDING", "WAITING", "WAITING"),
+    ]
+    # Nobody else passes by what is under way.
+    assert await claim(store, owner="ticker-2") == []
 
 
 async def test_a_product_with_a_row_under_way_or_held_before_them_is_skipped(store: Store) -> None:

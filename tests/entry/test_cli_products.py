@@ -163,6 +163,43 @@ def test_a_cell_that_begins_like_a_formula_is_a_text(text: str) -> None:
     assert cell(-1) == -1
 
 
+def peak_mb(desk: Desk, *words: str) -> int:
+    """Of a process of its own that does this."""
+    code = (
+        "import pathlib, sys\nfrom sellerwatch.entry.cli import app\napp(sys.argv[1:], standalone_mode=False)\n"
+        "print(pathlib.Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])"
+    )
+    environment = {"SELLERWATCH_DATABASE_URL": f"sqlite:///{desk.file}", "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, env=environment, cwd=desk.folder, check=True
+    )
+    return int(done.stdout.split()[-1]) // 1024
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_length_of_an_export(desk: Desk) -> None:
+    def plant_some(numbers: range) -> None:
+        products = [a_product(number, name="x" * 900) for number in numbers]
+
+        def write(unit: Unit) -> None:
+            unit.products.save(products)
+            unit.changes.add([a_change(product, 1, "name", "y" * 900, "x" * 900) for product in products])
+
+        desk.plant(write)
+
+    target = desk.folder / "export"
+    ways = [("--format", "jsonl"), ("--changes", "--format", "csv")]
+    # Enough to fill the database's own cache.
+    plant_some(range(10_000, 14_000))
+    few = [peak_mb(desk, "product", "export", *words, "--output", str(target)) for words in ways]
+    plant_some(range(14_000, 34_000))
+    for words, before in zip(ways, few, strict=True):
+        most = peak_mb(desk, "product", "export", *words, "--output", str(target))
+        assert target.stat().st_size > 25_000_000
+        # 20 MB more in the file; several times that, were the rows held.
+        assert most < before + 20
+
+
 def test_a_reader_that_goes_away_ends_an_export_quietly(desk: Desk) -> None:
     desk.plant(lambda unit: unit.products.save([a_product(number, name="x" * 900) for number in range(10_000, 12_000)]))
     command = [sys.executable, "-m", "sellerwatch", "product", "export"]

@@ -1,7 +1,8 @@
 """What the product server is told, whatever it does (I2): every change at least once, in order, and its copy is ours."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import TypeVar
 
 import pytest
 
@@ -11,6 +12,7 @@ from sellerwatch.sandbox.truth import agrees
 from simulation.village import Village, a_village
 from simulation.virtual import run_virtually
 
+T = TypeVar("T")
 QUICK = {"sweep_seconds": 60, "site_requests_per_second": 100, "identities": 60}
 
 
@@ -167,6 +169,33 @@ def test_a_second_crawl_of_what_did_not_change_writes_no_version_no_raw_and_no_d
             assert village.sandbox.receiver.counts["requests"] == delivered
 
     run_virtually(story())
+
+
+def test_documents_that_are_the_same_to_the_byte_are_known_by_their_hash_and_not_read_again() -> None:
+    async def story() -> None:
+        async with a_village(43, {"shops": {"a": 15}}, **QUICK) as village:
+            await village.register("a")
+            await village.crawl("a")
+            reads: list[int] = []
+            for owner in (village.house.absorb.reader, village.house.reader):
+                for name in ("document", "verify"):
+                    setattr(owner, name, counted(getattr(owner, name), reads))
+            await village.crawl("a")
+            assert reads == []
+            village.sandbox.change(next(village.sandbox.truths("a"))[0], "price")
+            await village.crawl("a")
+            assert reads != []
+            await village.check()
+
+    run_virtually(story())
+
+
+def counted(read: Callable[..., T], reads: list[int]) -> Callable[..., T]:
+    def noted(kind: str, item_no: int, body: bytes) -> T:
+        reads.append(item_no)
+        return read(kind, item_no, body)
+
+    return noted
 
 
 def test_what_may_have_arrived_is_never_folded_into_a_newer_change() -> None:

@@ -71,24 +71,20 @@ class Deliver:
         return Delivered(len(told), accepted, tuple(pair for pair in told if not pair[1].is_accepted))
 
     def _claim(self, unit: Unit, claim: Claim, count: int) -> list[ProductEvent]:
-        """Of each product the first row that must be sent as it is, or the newest in place of those never tried."""
-        heads, others, restated = [], [], []
+        """Of each product the first row, or the newest in place of those that were never tried."""
+        heads, superseded, restated = [], [], []
         for rows in unit.events.claim(claim, count):
-            head, *rest = rows
-            while rest and head.is_untried and rest[0].is_untried:
-                newer = rest.pop(0)
+            head, *newer_rows = rows
+            for newer in newer_rows:
                 newer.supersede(head, claim.at)
-                others.append(head)
+                superseded.append(head)
                 head = newer
             heads.append(head)
-            if head is not rows[0]:
+            if newer_rows:
                 restated.append(head)
-            for row in rest:
-                row.wait(row.next_attempt_at or claim.at)
-            others += rest
         # What the heads took over must outlive a crash before they are sent.
         unit.events.restate(restated)
-        unit.events.save(others, self.owner)
+        unit.events.save(superseded, self.owner)
         return heads
 
     async def _post(

@@ -29,6 +29,7 @@ from sellerwatch.steps.reading import NotUnderstood, is_foreign, read, sources_o
 ITEMS = 50
 """So many at a time: their documents are held in memory."""
 SAMPLES = 3
+_READ = frozenset({RawStatus.PROCESSED, RawStatus.FAILED})
 Pile = dict[tuple[int, DocumentKind], list[str]]
 """Of each item and kind the raws that may be read, the best one last."""
 
@@ -158,7 +159,7 @@ class _Batch:
             raws = unit.raws.lock_by_id([raw_ids.pop() for raw_ids in pile.values()])
             for raw in raws:
                 key = (raw.item_no, raw.kind)
-                if raw.status is RawStatus.PENDING:
+                if raw.status not in _READ:
                     del pile[key]
                     continue
                 fetched = read(self.reader, raw)

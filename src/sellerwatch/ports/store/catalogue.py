@@ -106,8 +106,9 @@ class Events(Protocol):
 
     def add(self, events: Sequence[ProductEvent]) -> None: ...
     def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
-        """Per product with a due row, the oldest due first: its WAITING rows by version, all now SENDING. A product
-        with a row SENDING or HELD before them is skipped; rows whose first is not due yet wait."""
+        """Per product with a due row, the oldest due first: its first WAITING row and, when that was never tried, those
+        behind it that weren't either, by version: they may be told as one. All of them are SENDING now. A product with
+        a row SENDING or HELD before them is skipped; rows whose first is not due yet wait."""
 
     def save(self, events: Sequence[ProductEvent], owner: str) -> int:
         """The state of those still claimed by `owner`, and what ends the claim of those no longer SENDING."""

@@ -7,6 +7,8 @@ sent, so that two sends never overtake each other. A claim walks over what is du
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import takewhile
+from operator import itemgetter
 
 from sqlalchemy import bindparam, case, func, or_, select, update
 
@@ -36,6 +38,9 @@ _COLUMNS = (
     "event_type",
     "version",
     "seen_at",
+)
+_STATUS, _RETRIES, _ERROR, _PRODUCT, _VERSION = map(
+    _COLUMNS.index, ("status", "retry_count", "error_message", "product_id", "version")
 )
 _STATE = ("status", "retry_count", "next_attempt_at", "error_message", "sent_at")
 _whole = select(*(_O[name] for name in _COLUMNS))
@@ -155,10 +160,12 @@ class Events:
 
     def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
         firsts = [row[0] for row in self._session.rows(_FIRSTS, (self._session.to_db(claim.at), count))]
-        groups: dict[str, list[ProductEvent]] = {product_id: [] for product_id in firsts}
-        for event in self._events(self._session.rows_in(_OPEN_OF, firsts)):
-            groups[event.product_id].append(event)
-        claimed = [rows for product_id in firsts if (rows := _until_held(groups[product_id]))]
+        groups: dict[str, list[Row]] = {product_id: [] for product_id in firsts}
+        for row in self._session.rows_in(_OPEN_OF, firsts):
+            groups[row[_PRODUCT]].append(row)
+        # Only what is sent, or folded into it, is unpacked: a product may have a long way to catch up.
+        chosen = (_told_as_one(groups[product_id]) for product_id in firsts)
+        claimed = [self._events(rows) for rows in chosen if rows]
         ids = [event.outbox_id for rows in claimed for event in rows]
         self._session.run_in(_CLAIM, ids, (claim.owner, self._session.to_db(claim.until)))
         for rows in claimed:
@@ -230,8 +237,16 @@ class Events:
         )
 
 
-def _until_held(events: list[ProductEvent]) -> list[ProductEvent]:
-    """By version, up to the first that is held: what comes behind it waits for it."""
-    events.sort(key=lambda event: event.version)
-    held = next((place for place, event in enumerate(events) if event.status is OutboxStatus.HELD), len(events))
-    return events[:held]
+def _told_as_one(rows: list[Row]) -> list[Row]:
+    """By version the first and, of those right behind it, the ones that were never tried, if it wasn't either. What is
+    held is not passed by."""
+    rows.sort(key=itemgetter(_VERSION))
+    first, untried = next(iter(rows), None), list(takewhile(_is_untried, rows))
+    if first is None or first[_STATUS] != OutboxStatus.WAITING:
+        return []
+    return untried or [first]
+
+
+def _is_untried(row: Row) -> bool:
+    """See ProductEvent.is_untried."""
+    return row[_STATUS] == OutboxStatus.WAITING and row[_RETRIES] == 0 and row[_ERROR] is None
