@@ -75,3 +75,12 @@ def mariadb() -> Iterator[servers.MariaDb]:
     """One for all tests of this process that want one, started for the first of them."""
     with servers.a_mariadb() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def aws_server() -> Iterator[servers.Aws]:
+    """One for all tests of this process that want one, its credentials where the AWS chain finds them."""
+    with pytest.MonkeyPatch.context() as patch, servers.an_aws() as server:
+        for name, value in servers.AWS_CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield server

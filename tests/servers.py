@@ -156,6 +156,11 @@ class Aws:
         self.process.stdin.flush()
         assert self.process.stdout.readline() == line
 
+    def forget(self) -> None:
+        """As if nothing had ever been made in it."""
+        with urllib.request.urlopen(f"{self.url}/_ministack/reset", data=b"", timeout=10) as answer:
+            assert answer.status == 200
+
     def is_up(self) -> bool:
         """Whether it comes to answer within a while."""
         for _ in range(int(AWS_STARTS_WITHIN_SECONDS / 0.05)):

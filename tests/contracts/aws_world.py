@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import servers
+from aws_between import Between
 from sellerwatch.adapters.aws.connection import Connection
 from sellerwatch.adapters.aws.sqs import Queues, SqsQueue
 from sellerwatch.adapters.bell import AsyncBell
@@ -16,7 +17,7 @@ _numbers = count(1)
 
 @asynccontextmanager
 async def queues(
-    server: servers.Aws, clock: Any, visibility_seconds: float, max_receives: int, suffix: str = ".fifo"
+    server: "servers.Aws | Between", clock: Any, visibility_seconds: float, max_receives: int, suffix: str = ".fifo"
 ) -> AsyncIterator[Any]:
     """Opens a queue by its name; the first time, it and its dead-letter queue are made."""
     number = next(_numbers)

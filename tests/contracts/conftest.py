@@ -74,11 +74,3 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[pool_world.Worl
         return
     clock, database = pool_world.FakeClock(), request.getfixturevalue(request.param)
     yield pool_world.World(clock, lambda limits: pool_world.sql(database, clock, limits), database)
-
-
-@pytest.fixture(scope="session")
-def aws_server() -> Iterator[servers.Aws]:
-    with pytest.MonkeyPatch.context() as patch, servers.an_aws() as server:
-        for name, value in servers.AWS_CREDENTIALS.items():
-            patch.setenv(name, value)
-        yield server

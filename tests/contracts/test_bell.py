@@ -1,15 +1,11 @@
 """The promises of ports/time.py's Bell, and of the schedule that needs nobody told."""
 
 import asyncio
-from datetime import UTC, datetime
 
 import pytest
 
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.clock import SystemClock
-from sellerwatch.adapters.schedules import BuiltinSchedules
-from sellerwatch.domain.outbox import ScheduleNotice
-from sellerwatch.domain.schedules import ScheduleEvent
 
 
 @pytest.fixture
@@ -36,11 +32,3 @@ async def test_rings_before_anyone_waits_are_not_lost_and_count_once(bell):
 async def test_it_waits_at_most_so_long(bell):
     assert not await bell.wait("queue:tasks", 0)
     assert not await bell.wait("queue:tasks", 0.01)
-
-
-async def test_the_builtin_schedule_fires_nothing_itself_and_takes_every_notice():
-    schedules = BuiltinSchedules()
-    assert not schedules.fires_itself
-    for event in ScheduleEvent:
-        notice = ScheduleNotice.of("schedule-1", event, {}, datetime(2026, 11, 18, tzinfo=UTC))
-        assert await schedules.announce(notice) is None

@@ -311,6 +311,8 @@ def test_lesson_57_a_schedule_that_cannot_be_announced_is_told_and_heals_with_th
         async with a_village(105, {"shops": {"a": 2}}, is_running=False, **QUIET) as village:
 
             class Away:
+                fires_itself = False
+
                 async def announce(self, notice: ScheduleNotice) -> None:
                     raise Trouble("no such bus")
 

@@ -35,3 +35,11 @@ def test_every_command_of_the_readme_exists() -> None:
 
 def test_the_page_of_fields_is_what_the_table_says() -> None:
     assert (ROOT / "docs" / "fields.md").read_text(encoding="utf-8") == fields_page(MEANING)
+
+
+def test_every_call_to_aws_stands_in_the_policies() -> None:
+    sources = "\n".join(path.read_text() for path in (HOUSE / "adapters" / "aws").glob("*.py"))
+    calls = set(re.findall(r'(?:call|_by_tens)\(\s*"([a-z_]+)"', sources))
+    actions = {"".join(word.capitalize() for word in call.removesuffix("_batch").split("_")) for call in calls}
+    told = set(re.findall(r'"(?:sqs|events):([A-Za-z]+)"', (ROOT / "docs" / "aws.md").read_text()))
+    assert actions == told

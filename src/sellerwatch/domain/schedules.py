@@ -61,6 +61,29 @@ def seller_of_rule(arn: str) -> str | None:
     return name.removeprefix(RULE_PREFIX) or None if is_ours else None
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an engine that fires by itself keeps under the name of a schedule's rule."""
+
+    name: str
+    expression: str
+    target: str
+    """Where its triggers go, and what they say, in the engine's own words; empty: nowhere."""
+    is_enabled: bool = True
+
+    def otherwise(self, right: "Rule | None") -> str | None:
+        """In what it is not as it should be; with None it should not be there at all. None: it is right."""
+        if right is None:
+            return "belongs to no active seller"
+        if self.expression != right.expression:
+            return f"fires at {self.expression or 'no rate'}, not {right.expression}"
+        if not self.is_enabled:
+            return "is disabled"
+        if self.target != right.target:
+            return "has another target" if self.target else "has no target"
+        return None
+
+
 @dataclass(slots=True)
 class Schedule:
     schedule_id: str

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from sellerwatch.domain.breakers import BreakerState
-from sellerwatch.domain.errors import SellerwatchError
+from sellerwatch.domain.errors import SellerwatchError, Unavailable
 from sellerwatch.domain.leadership import Engine
 from sellerwatch.domain.tasks import TaskKind
 from sellerwatch.entry.console.text import count
@@ -55,6 +55,7 @@ async def diagnose(house: House, *, is_online: bool) -> list[Finding]:
         ("redis", _redis),
         ("queue", _queue),
         ("schedule", _schedule),
+        ("rules", _rules),
         ("processes", _processes),
         ("clock", _clock),
         ("product server", _product_server),
@@ -136,11 +137,37 @@ async def _redis(house: House) -> Findings:
 
 
 async def _queue(house: House) -> Findings:
-    depth = await house.queue.depth()
+    deviations = [deviation for layout in house.layouts for deviation in await layout.deviations()]
+    found = [
+        Finding("queue", State.WRONG, f"{one.name}: {one.said}", "mend it: `sellerwatch queue setup`")
+        for one in deviations
+    ]
+    try:
+        depth = await house.queue.depth()
+    except Unavailable:
+        # What is missing has been said.
+        if not found:
+            raise
+        return found
     said = f"{depth.waiting} waiting, {depth.out} out, {depth.dead} dead letters"
+    if address := house.settings.queue:
+        said = f"{address.name} in SQS: {said}"
     if depth.dead:
-        return [Finding("queue", State.NOTE, said, "look with `sellerwatch dlq list`")]
-    return [Finding("queue", State.GOOD, said)]
+        return [*found, Finding("queue", State.NOTE, said, "look with `sellerwatch dlq list`")]
+    return [*found, Finding("queue", State.GOOD, said)]
+
+
+async def _rules(house: House) -> Findings:
+    """What EventBridge keeps, where it fires the triggers."""
+    if house.sync is None:
+        return []
+    misfits = await house.sync.deviations()
+    if not misfits:
+        return [Finding("rules", State.GOOD, "EventBridge has the rules that the schedules want")]
+    first = f"{misfits[0].name} {misfits[0].said}"
+    said = f"{count(len(misfits), 'rule')} of EventBridge not as it should be: {first}"
+    said += f", and {len(misfits) - 1} more" if len(misfits) > 1 else ""
+    return [Finding("rules", State.WRONG, said, "see `sellerwatch schedule sync --dry-run`")]
 
 
 async def _schedule(house: House) -> Findings:

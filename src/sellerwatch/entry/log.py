@@ -30,7 +30,7 @@ SECRET_MIN: Final = 6
 """Shorter ones would hide half of every line."""
 VALUE_MAX: Final = 4000
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-NOISY: Final = ("uvicorn", "asyncio", "alembic", "sqlalchemy")
+NOISY: Final = ("aiobotocore", "alembic", "asyncio", "botocore", "sqlalchemy", "uvicorn")
 
 _SEALED = re.compile(r"v1\.[A-Za-z0-9_-]{1,32}\.[A-Za-z0-9+/=]{40,}")
 _BEARER = re.compile(r"(?i)\bbearer\s+[^\s\"',;]+")

@@ -32,12 +32,17 @@ def ticker_loops(house: House) -> list[Loop]:
     # A house that is alone hears every bell: there these look for what comes due by itself, and that may be seldom.
     seldom, very_seldom = max(30.0, house.poll_seconds), max(60.0, house.poll_seconds)
     loops = [
-        Loop("due", partial(house.trigger.open_due, DUE_AT_ONCE), 5.0, "due", very_seldom, pause_seconds=5.0),
         Loop("absorb", partial(_absorb, house), 1.0, "absorb", seldom, _GATHER_SECONDS),
         Loop("delist", partial(_delist, house), 1.0, "delist", very_seldom),
         Loop("announce", house.announce.run, 1.0, "announce", seldom),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
     ]
+    if not house.announce.schedules.fires_itself:
+        due = partial(house.trigger.open_due, DUE_AT_ONCE)
+        loops.append(Loop("due", due, 5.0, "due", very_seldom, pause_seconds=5.0))
+    if house.heed:
+        # It waits at its queue; here it only begins again.
+        loops.append(Loop("triggers", house.heed.run, 0.05, idle_ceiling=0.05))
     if house.deliver:
         every = house.settings.delivery_interval
         loops.append(Loop("deliver", partial(_deliver, house), every, "deliver", 0.0, _GATHER_SECONDS))

@@ -2,7 +2,7 @@
 
     claim: WAITING ─▶ SENDING ─▶ announce (nothing is open) ─▶ COMPLETED, or WAITING with backoff, or FAILED
 
-Rows of one schedule go in order. When one is given up its schedule becomes FAILED and an alert is raised; the next
+Rows of one schedule go in order. Only a no counts as a retry: while the engine is away they wait. When one is given up its schedule becomes FAILED and an alert is raised; the next
 success makes it ACTIVE again. Everything announced is idempotent: a crash in the middle announces it twice.
 """
 
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sellerwatch.domain.errors import Trouble
+from sellerwatch.domain.errors import Trouble, Unavailable
 from sellerwatch.domain.outbox import OutboxStatus, ScheduleNotice, backoff
 from sellerwatch.ports.outside import Alert, Alerts, Schedules, Severity
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Chance, Clock
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 5.0, 900.0
+_AWAY_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Announce:
         claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
         notices = await self.store.transact(lambda unit: unit.notices.claim(claim, self.batch))
         for notice in notices:
-            error = await self._tell(notice)
+            trouble = await self._tell(notice)
             # Decided here, not inside: a transaction that is tried again must come to the same.
-            self._decide(notice, error)
-            await self.store.transact(partial(self._write, notice=notice, error=error))
+            self._decide(notice, trouble)
+            await self.store.transact(partial(self._write, notice=notice, error=str(trouble)))
         return len(notices)
 
     async def tell_alerts(self) -> int:
@@ -55,22 +56,25 @@ class Announce:
         await self.store.transact(partial(_told, names=names, at=at))
         return len(names)
 
-    async def _tell(self, notice: ScheduleNotice) -> str | None:
+    async def _tell(self, notice: ScheduleNotice) -> Trouble | None:
         try:
             await self.schedules.announce(notice)
-        except Trouble as error:
-            return str(error)
+        except Trouble as trouble:
+            return trouble
         return None
 
-    def _decide(self, notice: ScheduleNotice, error: str | None) -> None:
-        at = self.clock.now()
-        if error is None:
+    def _decide(self, notice: ScheduleNotice, trouble: Trouble | None) -> None:
+        at, chance = self.clock.now(), self.chance.random()
+        if trouble is None:
             notice.completed(at)
-            return
-        pause = backoff(notice.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, self.chance.random())
-        notice.failed(error, self.retries_max, at + pause)
+        elif isinstance(trouble, Unavailable):
+            # Nothing was said to it: waiting for an engine costs no retry.
+            notice.wait(at + backoff(0, _AWAY_SECONDS, _AWAY_SECONDS, chance), str(trouble))
+        else:
+            pause = backoff(notice.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, chance)
+            notice.failed(str(trouble), self.retries_max, at + pause)
 
-    def _write(self, unit: Unit, notice: ScheduleNotice, error: str | None) -> None:
+    def _write(self, unit: Unit, notice: ScheduleNotice, error: str) -> None:
         at = self.clock.now()
         if not unit.notices.save([notice], self.owner):
             return

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sellerwatch.domain.addresses import Addresses
-from sellerwatch.domain.errors import Conflict, SellerwatchError, Unknown, Unreadable
+from sellerwatch.domain.errors import Conflict, Invalid, SellerwatchError, Trouble, Unknown, Unreadable
 from sellerwatch.domain.executions import Execution, ExecutionStatus
 from sellerwatch.domain.outbox import Publication, backoff
 from sellerwatch.domain.sellers import CrawlSource, Seller
 from sellerwatch.domain.tasks import Blame, Task, TaskKind, list_tasks, new_task
+from sellerwatch.domain.triggers import called
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.meter import UNMETERED, Meter
+from sellerwatch.ports.queue import Delivery, Queue
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.steps.asking import Asked, Asking
@@ -115,6 +117,48 @@ class Trigger:
         if opened:
             self.bell.ring("plan")
         return len(opened)
+
+
+@dataclass(frozen=True, slots=True)
+class Heed:
+    """Takes triggers from the queue that EventBridge puts them into.
+
+    Whatever `open` answers, the message is done with: duplicates and late ones begin nothing a second time. What is
+    no trigger, or calls an unknown seller, is a dead letter with the reason. A crash before the message is done with
+    brings it again, and its key is known then.
+    """
+
+    trigger: Trigger
+    queue: Queue
+    wait_seconds: float = 2.0
+    batch: int = 10
+
+    async def run(self) -> int:
+        """Wait for triggers and begin what they call for; how many came."""
+        deliveries = await self.queue.receive(self.batch, self.wait_seconds)
+        done: list[str] = []
+        for number, delivery in enumerate(deliveries):
+            try:
+                why_not = await self._heed(delivery)
+            except Trouble:
+                await self.queue.ack(done)
+                await self.queue.give_back([one.receipt for one in deliveries[number:]])
+                raise
+            if why_not is None:
+                done.append(delivery.receipt)
+            else:
+                await self.queue.bury(delivery.receipt, why_not)
+        await self.queue.ack(done)
+        return len(deliveries)
+
+    async def _heed(self, delivery: Delivery) -> str | None:
+        """Why it is a dead letter; None: it is done with."""
+        try:
+            call = called(delivery.body)
+            await self.trigger.open(call.seller_id, call.trigger_key)
+        except (Invalid, Unknown) as refusal:
+            return str(refusal)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

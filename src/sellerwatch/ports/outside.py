@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from sellerwatch.domain.outbox import ScheduleNotice
+from sellerwatch.domain.schedules import Rule, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,25 @@ class Schedules(Protocol):
     """False: the ticker looks for due schedules in the store."""
 
     async def announce(self, notice: ScheduleNotice) -> None:
-        """Make the engine follow this schedule's change. Idempotent; Unavailable when it can't be reached."""
+        """Make the engine follow this schedule's change. Idempotent, in any order: an update makes what is not there
+        yet, and what is gone is gone. Unavailable when it can't be reached or says later; another Trouble when it says
+        no, as it will until somebody mends it."""
+
+
+class Rules(Schedules, Protocol):
+    """Of an engine that fires by itself: what it keeps, to be compared with the store."""
+
+    def right(self, schedule: Schedule) -> Rule:
+        """As this schedule's rule should be."""
+
+    async def found(self) -> list[Rule]:
+        """All that bear a name of ours, as they are. Those of others are not seen."""
+
+    async def put(self, rule: Rule) -> None:
+        """It fires so from now on. Idempotent."""
+
+    async def remove(self, rule_name: str) -> None:
+        """It fires no more; gone already is gone."""
 
 
 class Issuer(Protocol):

@@ -42,7 +42,8 @@ from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
 from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
-from sellerwatch.flows.trigger import Plan, Trigger
+from sellerwatch.flows.sync import Sync
+from sellerwatch.flows.trigger import Heed, Plan, Trigger
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.outside import ProductServer
@@ -57,7 +58,17 @@ from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
-from sellerwatch.wiring.engines import check_file, issuer_of, product_server_of, queue_of, redis_pool_of, traces_of
+from sellerwatch.wiring.engines import (
+    check_file,
+    issuer_of,
+    layouts_of,
+    product_server_of,
+    queue_of,
+    redis_pool_of,
+    schedule_rules_of,
+    traces_of,
+    trigger_queue_of,
+)
 from sellerwatch.wiring.house import House, Outside
 from sellerwatch.wiring.measures import budget_of, heal_rules_of, lead_rules_of, limits_of, patience_of, rules_of
 
@@ -134,9 +145,12 @@ def build(
         meter,
         traces,
     )
+    rules = schedule_rules_of(settings)
+    trigger = Trigger(store, clock, chance, bell, meter)
+    trigger_queue = trigger_queue_of(settings, clock, chance, bell)
     announce = Announce(
         store,
-        BuiltinSchedules(),
+        rules or BuiltinSchedules(),
         alerts,
         clock,
         chance,
@@ -161,8 +175,11 @@ def build(
         traces=traces,
         reports=SqlReports(database),
         gauges=SqlGauges(database),
-        sellers=Sellers(store, clock, chance, bell),
-        trigger=Trigger(store, clock, chance, bell, meter),
+        sellers=Sellers(store, clock, chance, bell, settings.schedule.target_arn if settings.schedule else None),
+        trigger=trigger,
+        heed=Heed(trigger, trigger_queue, min(poll_seconds, _POLL)) if trigger_queue else None,
+        sync=Sync(store, rules, clock) if rules else None,
+        layouts=tuple(layouts_of(settings)),
         absorb=Absorb(store, reader, clock, chance, bell, traces=traces),
         delist=Delist(store, clock, bell),
         deliver=_deliver(settings, owner, clock, chance, store, product_server, traces),

@@ -10,7 +10,8 @@ from sellerwatch.adapters.redis.connection import connected
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.ports.outside import Issuer, ProductServer
+from sellerwatch.ports.layout import Layout
+from sellerwatch.ports.outside import Issuer, ProductServer, Rules
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.traces import UNTRACED, Traces
@@ -62,6 +63,39 @@ def trigger_queue_of(settings: Settings, clock: Clock, chance: Chance, bell: Bel
     """What EventBridge puts triggers into, if it does."""
     address = settings.trigger_queue
     return None if address is None else _sqs(settings, address, clock, chance, bell)
+
+
+def schedule_rules_of(settings: Settings) -> Rules | None:
+    """What fires the triggers by itself, if anything does."""
+    address = settings.schedule
+    if address is None:
+        return None
+    from sellerwatch.adapters.aws.connection import Connection  # noqa: PLC0415 - as below
+    from sellerwatch.adapters.aws.eventbridge import EventBridge, Target  # noqa: PLC0415
+
+    target = Target(address.bus, address.target_arn, address.role_arn, address.group_id)
+    return EventBridge(Connection("events", address.region, address.endpoint), target)
+
+
+def layouts_of(settings: Settings) -> list[Layout]:
+    """Of the queues that are not in the database."""
+    bus = settings.schedule.bus if settings.schedule else "default"
+    addresses = [(settings.queue, None), (settings.trigger_queue, bus)]
+    return [_layout(settings, address, bus) for address, bus in addresses if address is not None]
+
+
+def _layout(settings: Settings, address: SqsAddress, bus: str | None) -> Layout:
+    from sellerwatch.adapters.aws.connection import Connection  # noqa: PLC0415 - as below
+    from sellerwatch.adapters.aws.layout import SqsLayout  # noqa: PLC0415
+    from sellerwatch.adapters.aws.sqs import Queues  # noqa: PLC0415
+
+    return SqsLayout(
+        Connection("sqs", address.region, address.endpoint),
+        Queues(address.name, address.dead_letters),
+        settings.claim_seconds,
+        settings.queue_max_receives,
+        takes_from_bus=bus,
+    )
 
 
 def _sqs(settings: Settings, address: SqsAddress, clock: Clock, chance: Chance, bell: Bell) -> Queue:

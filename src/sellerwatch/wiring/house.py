@@ -24,8 +24,10 @@ from sellerwatch.flows.repair import Repair
 from sellerwatch.flows.reprocess import Reprocess
 from sellerwatch.flows.resend import Resend
 from sellerwatch.flows.sellers import Sellers
-from sellerwatch.flows.trigger import Plan, Trigger
+from sellerwatch.flows.sync import Sync
+from sellerwatch.flows.trigger import Heed, Plan, Trigger
 from sellerwatch.ports.gauges import Gauges
+from sellerwatch.ports.layout import Layout
 from sellerwatch.ports.marketplace import Reader, Transport
 from sellerwatch.ports.meter import Meter
 from sellerwatch.ports.outside import Issuer, ProductServer
@@ -74,6 +76,12 @@ class House:
     gauges: Gauges
     sellers: Sellers
     trigger: Trigger
+    heed: Heed | None
+    """None without a queue of triggers."""
+    sync: Sync | None
+    """None where the schedule is built in."""
+    layouts: tuple[Layout, ...]
+    """Of the queues that are somewhere else than in the database."""
     absorb: Absorb
     delist: Delist
     deliver: Deliver | None
@@ -121,8 +129,9 @@ class House:
         return True
 
     async def close(self) -> None:
-        outward = (self.queue, self.transport, self.product_server, self.issuer, self.alerts)
-        for neighbour in (*outward, self.redis_pool, self.traces):
+        ours = (self.queue, self.heed and self.heed.queue, self.sync and self.sync.rules, *self.layouts)
+        outward = (self.transport, self.product_server, self.issuer, self.alerts)
+        for neighbour in (*ours, *outward, self.redis_pool, self.traces):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()

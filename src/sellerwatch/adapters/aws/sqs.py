@@ -82,28 +82,14 @@ class SqsQueue:
         return said
 
     async def receive(self, count: int, wait_seconds: float) -> list[Delivery]:
-        if count <= 0:
-            return []
-        left = wait_seconds
-        got = await self._next_in_turn(count)
-        while True:
-            # SQS does not tell when the next one of a group that waits here is free; whoever is done rings.
-            is_waiting_here = any(self._behind.values())
-            waits = 0 if got or is_waiting_here else int(min(left, WAIT_SECONDS_MAX))
-            try:
-                got += await self._take(count - len(got), waits)
-                got += await self._next_in_turn(count - len(got))
-            except Unavailable:
-                if not got:
-                    raise
-            left -= waits
-            if got or left <= 0:
-                return got
-            if not waits:
-                pause = min(left, LOOK_AGAIN_SECONDS)
-                await self._bell.wait(self._bell_name, pause)
-                left -= pause
-                got = await self._next_in_turn(count)
+        got: list[Delivery] = []
+        try:
+            await self._fill(got, count, wait_seconds)
+        except Unavailable:
+            # What is ours by now is not lost for what could not be had.
+            if not got:
+                raise
+        return got
 
     async def ack(self, receipts: Sequence[str]) -> None:
         await self._done_with(self._held(receipts))
@@ -162,56 +148,78 @@ class SqsQueue:
 
     # what is received
 
-    async def _take(self, count: int, wait_seconds: int) -> list[Delivery]:
-        """As many as SQS has; less than was asked for means that there is no more just now."""
-        got: list[Delivery] = []
+    async def _fill(self, got: list[Delivery], count: int, wait_seconds: float) -> None:
+        left = wait_seconds
+        await self._next_in_turn(got, count)
         while len(got) < count:
-            asked = min(BATCH, count - len(got))
+            # SQS does not tell when the next one of a group that waits here is free; whoever is done rings.
+            is_waiting_here = any(self._behind.values())
+            waits = 0 if got or is_waiting_here else int(min(left, WAIT_SECONDS_MAX))
+            await self._take(got, count, waits)
+            await self._next_in_turn(got, count)
+            left -= waits
+            if got or left <= 0:
+                return
+            if not waits:
+                pause = min(left, LOOK_AGAIN_SECONDS)
+                await self._bell.wait(self._bell_name, pause)
+                left -= pause
+                await self._next_in_turn(got, count)
+
+    async def _take(self, got: list[Delivery], count: int, wait_seconds: int) -> None:
+        """As many as SQS has; less than was asked for means that there is no more just now."""
+        while (asked := min(BATCH, count - len(got))) > 0:
             found = await self._channel.receive(self._live, asked, self._visibility, 0 if got else wait_seconds)
-            last = []
+            spoiled: list[Received] = []
+            last: list[Received] = []
             for message in found:
                 if not self._is_fifo or message.group not in self._behind:
-                    got += await self._handed_out(message)
+                    if not self._hand_out(message, got):
+                        spoiled.append(message)
                 elif message.receives < self._max_receives:
                     self._behind[message.group].append(message)
                 else:
                     last.append(message)
+            for message in spoiled:
+                await self._bury(message)
             # An earlier one that is poison would take them along.
             await self._send_anew(last)
             if len(found) < asked:
-                break
-        return got
+                return
 
-    async def _handed_out(self, message: Received) -> list[Delivery]:
-        """It is out now. None, when it is a dead letter instead."""
+    def _hand_out(self, message: Received, got: list[Delivery]) -> bool:
+        """It is out now. False: it is to be a dead letter instead."""
         self._out[message.handle] = message
         if self._is_fifo:
             self._behind.setdefault(message.group, deque())
         body = parsed(message.body)
-        if body is not None and message.receives <= self._max_receives:
-            return [message.delivery(body)]
+        if body is None or message.receives > self._max_receives:
+            return False
+        got.append(message.delivery(body))
+        return True
+
+    async def _bury(self, message: Received) -> None:
         # The queue's own redrive policy should have seen to what was received too often.
-        why = "its body is not a JSON object" if body is None else too_often(self._max_receives)
+        is_object = parsed(message.body) is not None
+        why = too_often(self._max_receives) if is_object else "its body is not a JSON object"
         await self._letters.bury(message, why, message.receives - 1)
         await self._done_with([message])
-        return []
 
-    async def _next_in_turn(self, count: int) -> list[Delivery]:
+    async def _next_in_turn(self, got: list[Delivery], count: int) -> None:
         """What waited here for an earlier one of its group that is done by now."""
         await self._forget()
         await self._keep_waiting()
         busy = {message.group for message in self._out.values()}
-        got: list[Delivery] = []
         for group in [group for group in self._behind if group not in busy]:
             behind = self._behind[group]
-            while behind and len(got) < count:
-                if delivered := await self._handed_out(behind.popleft()):
-                    got += delivered
-                    busy.add(group)
-                    break
-            if not behind and group not in busy:
+            is_busy = False
+            while behind and len(got) < count and not is_busy:
+                message = behind.popleft()
+                is_busy = self._hand_out(message, got)
+                if not is_busy:
+                    await self._bury(message)
+            if not behind and not is_busy:
                 del self._behind[group]
-        return got
 
     async def _forget(self) -> None:
         """What has run out is not ours any more; what was received with it would overtake it, and goes back."""

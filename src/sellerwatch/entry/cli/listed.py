@@ -35,6 +35,8 @@ LISTED = (
     Listed("deliver", "deliver", "Deliveries: whether the product server has what it was told."),
     Listed("raw", "raws", "Raws: what the marketplace answered, processed once more."),
     Listed("dlq", "dead_letters", "Dead letters: messages received too often, or not understood."),
+    Listed("queue", "queues", "The queues in SQS, where tasks and triggers are carried by it."),
+    Listed("schedule", "schedules", "The rules of EventBridge, where they fire the triggers."),
     Listed("db", "db", "The database: its shape, and what in it may be forgotten."),
     Listed("token", "credentials", "Access tokens for the API.", is_group=False),
     Listed("key", "credentials", "Keys for other systems that call /api/internal.", is_group=False),

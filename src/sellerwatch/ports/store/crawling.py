@@ -30,6 +30,9 @@ class SchedulesKept(Protocol):
     def lock(self, seller_id: str) -> Schedule | None: ...
     def lock_by_id(self, schedule_id: str) -> Schedule | None: ...
     def save(self, schedule: Schedule) -> None: ...
+    def active(self, after: str, count: int) -> list[Schedule]:
+        """Those that run, FAILED ones too, by seller, of sellers whose ids come after that one."""
+
     def lock_due(self, at: datetime, count: int) -> list[Schedule]:
         """The longest due first; those another process holds are skipped."""
 

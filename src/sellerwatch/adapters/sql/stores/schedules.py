@@ -41,14 +41,14 @@ _OF_SELLER = Prepared(_of_seller, ("key",))
 _LOCK = Prepared(_of_seller.with_for_update(), ("key",))
 _LOCK_BY_ID = Prepared(_whole.where(_S.schedule_id == bindparam("key")).with_for_update(), ("key",))
 _SAVE = Prepared(update(crawling_schedules).where(_S.schedule_id == bindparam("key")), (*_CHANGING, "key"))
+_runs = _S.status.in_((said(ScheduleStatus.ACTIVE), said(ScheduleStatus.FAILED)))
+_ACTIVE = Prepared(
+    _whole.where(_runs, _S.seller_id > bindparam("after")).order_by(_S.seller_id).limit(bindparam("count")),
+    ("after", "count"),
+)
 _LOCK_DUE = Prepared(
     skip_locked(
-        _whole.where(
-            _S.status.in_((said(ScheduleStatus.ACTIVE), said(ScheduleStatus.FAILED))),
-            _S.next_run_at <= bindparam("at"),
-        )
-        .order_by(_S.next_run_at)
-        .limit(bindparam("count"))
+        _whole.where(_runs, _S.next_run_at <= bindparam("at")).order_by(_S.next_run_at).limit(bindparam("count"))
     ),
     ("at", "count"),
 )
@@ -96,6 +96,9 @@ class SchedulesKept:
             schedule.schedule_id,
         )
         self._session.run(_SAVE, row)
+
+    def active(self, after: str, count: int) -> list[Schedule]:
+        return [self._schedule(row) for row in self._session.rows(_ACTIVE, (after, count))]
 
     def lock_due(self, at: datetime, count: int) -> list[Schedule]:
         return [self._schedule(row) for row in self._session.rows(_LOCK_DUE, (self._session.to_db(at), count))]
