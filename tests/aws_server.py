@@ -33,7 +33,7 @@ if __name__ == "__main__":
     time.time = now
     threading.Thread(target=obey, daemon=True).start()
     from ministack.app import main
-    from ministack.services import eventbridge
+    from ministack.services import eventbridge, sqs  # noqa: F401 - loaded before the first question
 
     eventbridge._SCHEDULER_TICK_INTERVAL = LOOKS_FOR_DUE_RULES_EVERY
     sys.argv = ["ministack"]
