@@ -171,6 +171,10 @@ REFUSED = [
     ("QUEUE_URL", "sqs:///" + "a" * 81),
     ("QUEUE_URL", "rabbit:"),
     ("TRIGGER_QUEUE_URL", "database:"),
+    ("QUEUE_URL", "sqs:///a.fifo?region=elsewhere.test%2F"),
+    ("QUEUE_URL", "sqs:///a.fifo?dlq=a.fifo"),
+    ("SCHEDULE_URL", "eventbridge:///default?target_arn=arn:aws:events:r:1:api-destination%2Fus%2F1"),
+    ("SCHEDULE_URL", "eventbridge:///default?target_arn=arn:aws:sqs:r:1:q.fifo&group_id=a%20b"),
     ("SCHEDULE_URL", "eventbridge:///default"),
     ("SCHEDULE_URL", "eventbridge://default?target_arn=arn:x"),
     ("SCHEDULE_URL", "eventbridge:///default?target_arn=x"),
@@ -331,6 +335,12 @@ def test_no_secret_is_shown(given, refused):
     )
     assert len(bad) == 8
     assert CANARY[:10] not in "\n".join(bad)
+
+
+def test_triggers_have_a_queue_of_their_own(given):
+    with pytest.raises(SettingsRefused, match=r"TRIGGER_QUEUE_URL.* is a queue of SELLERWATCH_QUEUE_URL too"):
+        given(QUEUE_URL="sqs:///a?dlq=b", TRIGGER_QUEUE_URL="sqs:///b")
+    assert given(QUEUE_URL="sqs:///a", TRIGGER_QUEUE_URL="sqs:///b").trigger_queue.name == "b"
 
 
 def test_the_queue_address_is_read_with_its_case_and_its_dead_letters(given):

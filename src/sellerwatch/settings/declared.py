@@ -255,6 +255,11 @@ class Settings(BaseSettings):
             raise ValueError("is less than SELLERWATCH_DATABASE_POOL_MIN; give at least as many")
         return value
 
+    @check("trigger_queue_url")
+    @classmethod
+    def _triggers_are_no_tasks(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return forms.apart(value, info.data.get("queue_url")) if value else None
+
     @check("product_server_secret")
     @classmethod
     def _deliveries_are_signed(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:

@@ -24,6 +24,8 @@ OPEN_ADDRESS: Final = "plain http only to this machine, or with `ALLOW_PLAIN_HTT
 KEY_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 SQLITE: Final = re.compile(r"sqlite://(/[^?#]*)?")
 QUEUE_NAME: Final = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(\.fifo)?", re.ASCII)
+REGION: Final = re.compile(r"[a-z0-9-]{1,32}", re.ASCII)
+GROUP: Final = re.compile(r"[!-~]{1,128}", re.ASCII)
 BUS_NAME: Final = re.compile(r"[A-Za-z0-9._/-]{1,256}", re.ASCII)
 API_KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
@@ -133,6 +135,9 @@ def _options(parts: SplitResult, known: set[str], plain: bool) -> dict[str, str]
     options = dict(pairs)
     if len(options) != len(pairs) or not all(options.values()) or not set(options) <= known or parts.fragment:
         raise ValueError(f"has options that are unknown, empty or double; known are {', '.join(sorted(known))}")
+    for name, form, like in (("region", REGION, "ap-northeast-2"), ("group_id", GROUP, "triggers")):
+        if name in options and not form.fullmatch(options[name]):
+            raise ValueError(f"has a {name} that AWS does not know; give one like {like}")
     if "endpoint" in options:
         options["endpoint"] = web(options["endpoint"], plain)
     return options
@@ -148,6 +153,8 @@ def sqs(value: str, plain: bool) -> SqsAddress:
     for queue_name in (name, dead_letters):
         if not QUEUE_NAME.fullmatch(queue_name):
             raise ValueError(f"is not {right}, its names up to 80 of A-Z a-z 0-9 _ -")
+    if name == dead_letters:
+        raise ValueError("has its dead letters in itself; give dlq= another name, or leave it out")
     if not value.startswith("sqs:///") or name.endswith(".fifo") != dead_letters.endswith(".fifo"):
         raise ValueError(f"is not {right}, with three slashes and both queues fifo or both not")
     return SqsAddress(name, dead_letters, options.get("region"), options.get("endpoint"))
@@ -162,6 +169,14 @@ def queue(value: str, plain: bool) -> SqsAddress | None:
     return sqs(value, plain)
 
 
+def apart(triggers: str, tasks: str | None) -> str:
+    """The queue of triggers, when it shares none with the tasks."""
+    theirs, ours = queue(tasks or "database:", plain=True), sqs(triggers, plain=True)
+    if theirs and {ours.name, ours.dead_letters} & {theirs.name, theirs.dead_letters}:
+        raise ValueError("is a queue of SELLERWATCH_QUEUE_URL too; give triggers one of their own")
+    return triggers
+
+
 def eventbridge(value: str, plain: bool) -> EventBridgeAddress:
     right = "eventbridge:///default?region=…&endpoint=…&target_arn=…"
     parts = _plain(value, right)
@@ -172,6 +187,8 @@ def eventbridge(value: str, plain: bool) -> EventBridgeAddress:
     for name in ("target_arn", "role_arn"):
         if not options.get(name, "arn:").startswith("arn:") or (name == "target_arn" and name not in options):
             raise ValueError(f"has no {name} that begins with arn:; give {right}")
+    if ":api-destination/" in options["target_arn"] and "role_arn" not in options:
+        raise ValueError("has an API destination and no role_arn; give the role that may invoke it")
     return EventBridgeAddress(
         bus,
         options["target_arn"],
