@@ -57,7 +57,7 @@ def test_every_command_has_a_sentence_and_an_example(listed: "tuple[str, str, st
 def test_a_mistyped_command_is_wrong_use_and_told_its_neighbour(desk: Desk) -> None:
     said = desk.type("selle")
     assert said.exit_code == 2
-    assert "Did you mean 'seller'?" in said.err
+    assert "Did you mean 'seller'" in said.err
 
 
 def test_every_setting_that_is_refused_has_its_line(desk: Desk) -> None:
