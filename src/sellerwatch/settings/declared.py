@@ -114,9 +114,9 @@ class Settings(BaseSettings):
         description="`builtin:` or `eventbridge:///default?region=…&endpoint=…&target_arn=…`"
         ", also `role_arn`, `group_id`",
     )
-    trigger_queue_url: Annotated[Annotated[str, forms.address(forms.sqs)] | None, Right("a queue")] = Field(
-        None, description="the SQS queue that EventBridge puts triggers into, `sqs:///name?…`"
-    )
+    trigger_queue_url: Annotated[
+        Annotated[str, forms.address(forms.sqs), AfterValidator(forms.apart)] | None, Right("a queue")
+    ] = Field(None, description="the SQS queue that EventBridge puts triggers into, `sqs:///name?…`")
 
     marketplace_url: Annotated[Annotated[str, forms.address(forms.site)] | None, Right("an address")] = Field(
         None, description=f"the marketplace, `https://host`; required by `up` and `worker`; {OPEN_ADDRESS}"
@@ -254,11 +254,6 @@ class Settings(BaseSettings):
         if value < info.data.get("database_pool_min", 0):
             raise ValueError("is less than SELLERWATCH_DATABASE_POOL_MIN; give at least as many")
         return value
-
-    @check("trigger_queue_url")
-    @classmethod
-    def _triggers_are_no_tasks(cls, value: str | None, info: ValidationInfo) -> str | None:
-        return forms.apart(value, info.data.get("queue_url")) if value else None
 
     @check("product_server_secret")
     @classmethod

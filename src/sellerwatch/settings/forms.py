@@ -169,9 +169,9 @@ def queue(value: str, plain: bool) -> SqsAddress | None:
     return sqs(value, plain)
 
 
-def apart(triggers: str, tasks: str | None) -> str:
+def apart(triggers: str, info: ValidationInfo) -> str:
     """The queue of triggers, when it shares none with the tasks."""
-    theirs, ours = queue(tasks or "database:", plain=True), sqs(triggers, plain=True)
+    theirs, ours = queue(info.data.get("queue_url", "database:"), plain=True), sqs(triggers, plain=True)
     if theirs and {ours.name, ours.dead_letters} & {theirs.name, theirs.dead_letters}:
         raise ValueError("is a queue of SELLERWATCH_QUEUE_URL too; give triggers one of their own")
     return triggers
