@@ -135,6 +135,11 @@ async def agree(village: Village, seen: Page) -> None:
     assert seen.by("sellerwatch_executions_total", "status") == executions | begun
     assert seen.of("sellerwatch_deliveries_total", status="200") == village.sandbox.receiver.shown()["deliveries"]
     assert seen.of("sellerwatch_delivery_lag_seconds_count") == seen.of("sellerwatch_deliveries_total", status="200")
+    # From the answer, which was there before the change was noticed and its event written.
+    [lag] = await village.column(
+        "SELECT sum(julianday(sent_at) - julianday(seen_at)) * 86400 FROM product_outbox WHERE error_message IS NULL"
+    )
+    assert seen.of("sellerwatch_delivery_lag_seconds_sum") == pytest.approx(lag, abs=0.1)
     leases = await village.column("SELECT sum(usage_count) FROM pool_identities")
     kept = seen.of("sellerwatch_leases_total", result="GRANTED") - seen.of(
         "sellerwatch_leases_total", result="CANCELLED"

@@ -142,9 +142,8 @@ async def _delist(house: House) -> int:
 
 async def _deliver(house: House) -> int:
     delivered: Delivered = await house.deliver.run() if house.deliver else Delivered(0, (), ())
-    now = house.clock.now()
     for event, receipt in delivered.accepted:
-        house.meter.delivery(_status(receipt), (now - event.created_at).total_seconds())
+        house.meter.delivery(_status(receipt), event.lag.total_seconds() if event.lag else None)
     for event, receipt in delivered.refused:
         house.meter.delivery(_status(receipt), None)
         structlog.get_logger().warning(

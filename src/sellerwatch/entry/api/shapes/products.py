@@ -46,7 +46,7 @@ class ProductResponse(Given):
     version: int = Field(description="0 until it is complete", examples=[7])
     complete: bool = Field(description="whether all of its documents were seen", examples=[True])
     first_seen_at: str = Field(examples=[TIME])
-    last_seen_at: str = Field(examples=[TIME])
+    last_seen_at: str | None = Field(description="null: of a past moment it is not kept", examples=[TIME])
     last_changed_at: str | None = Field(examples=[TIME])
     name: str | None = Field(examples=["Silk scarf"])
     price: int | None = Field(examples=[599000])
