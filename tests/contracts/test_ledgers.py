@@ -7,6 +7,7 @@ from contracts.pool_world import (
     MORNING,
     a_token,
     an_identity,
+    ask,
     said,
     standing,
 )
@@ -103,6 +104,16 @@ async def test_of_what_was_before_nothing_is_left(world):
     assert only.identity.agent_id == 9
     assert (await pool.figures()).total == 1
     assert [each.agent_id for each in (await pool.lease(3)).leases] == [9]
+
+
+async def test_who_had_left_before_is_remembered_as_he_is_now(world):
+    pool = await world.pool(3, hourly_limit=2)
+    await ask(pool, 1)
+    await pool.load([an_identity(2), an_identity(3)])
+    world.clock.go(10)
+    pool = await anew(world, [Memory(an_identity(1, token=a_token("another")), ())], hourly_limit=2)
+    assert (await standing(pool, 1)).remaining == 2
+    assert (await pool.lease_of(1)).token == a_token("another")
 
 
 async def test_numbers_of_events_go_on_above_the_old_ones(world):

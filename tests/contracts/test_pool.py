@@ -317,6 +317,17 @@ async def test_a_cancelled_lease_gives_back_the_place_under_the_ceiling_of_the_s
     assert len((await pool.lease(5)).leases) == 3
 
 
+async def test_evenly_paced_a_cancelled_lease_gives_back_its_turn(world):
+    pool = await world.pool(1, hourly_limit=60, guard_seconds=0, is_paced_evenly=True)
+    await use(pool)
+    world.clock.go(60)
+    for _ in range(3):
+        lease = (await pool.lease(1)).leases[0]
+        assert await pool.cancel([(lease.lease_id, 1)]) == 1
+    await use(pool)
+    assert (await pool.lease(1)).next_at == MORNING + timedelta(seconds=120)
+
+
 async def test_a_lease_is_cancelled_once_and_by_its_holder(world):
     pool = await world.pool(2)
     first, second = (await pool.lease(2)).leases

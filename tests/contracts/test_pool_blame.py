@@ -62,6 +62,16 @@ async def test_health_below_thirty_suspends_and_only_a_person_or_probation_bring
     assert (await standing(pool, 1)).identity.health_score == 70
 
 
+async def test_who_was_promised_probation_waits_for_a_person_once_there_is_none(world):
+    weak = an_identity(1, health_score=20, status=IdentityStatus.SUSPENDED, suspended_at=MORNING)
+    pool = await world.pool([weak, an_identity(2)], probation=timedelta(hours=24))
+    assert (await standing(pool, 1)).next_free_at == MORNING + timedelta(hours=24)
+    strict = await world.pool([weak, an_identity(2)])
+    world.clock.go(25 * HOUR)
+    assert await strict.recover_due() == []
+    assert (await standing(strict, 1)).next_free_at is None
+
+
 async def test_nothing_that_says_nothing_of_the_identity_is_charged_to_it(world):
     pool = await world.pool(1)
     for _ in range(5):
@@ -221,6 +231,20 @@ async def test_three_answers_without_a_token_in_a_row_block_and_are_told(world):
     one = (await standing(pool, 1)).identity
     assert (one.status, one.is_blocked_by_hand) == (IdentityStatus.BLOCKED, False)
     assert await told(pool) == [("BLOCKED", 1)]
+
+
+async def test_who_is_suspended_and_then_blocked_rests_no_more(world):
+    pool = await world.pool([an_identity(1, token=None), an_identity(2)])
+    for number in range(3):
+        lease = await pool.lease_of(1)
+        if number == 2:
+            await pool.suspend(1)
+        await pool.report([said(lease, Verdict.NEUTRAL, **ISSUE)])
+        world.clock.go(1)
+    one = (await standing(pool, 1)).identity
+    assert (one.status, one.suspended_at) == (IdentityStatus.BLOCKED, None)
+    world.clock.go(2 * HOUR)
+    assert await pool.recover_due() == []
 
 
 async def test_a_token_in_between_begins_the_count_anew(world):

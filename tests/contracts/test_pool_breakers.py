@@ -324,6 +324,15 @@ async def test_an_answer_that_says_nothing_leaves_the_site_half_open(world):
     assert [lease.is_trial for lease in (await pool.lease(9)).leases] == [True]
 
 
+async def test_a_refusal_says_nothing_of_the_site(world):
+    pool = await world.pool(60)
+    await fail(pool, 21)
+    world.clock.go(OPEN)
+    await use(pool, Verdict.REJECTED)
+    assert (await pool.figures()).site_breaker.state is HALF
+    assert [lease.is_trial for lease in (await pool.lease(9)).leases] == [True]
+
+
 async def test_no_failure_to_issue_counts_while_the_site_fails(world):
     pool = await world.pool([an_identity(number, token=None) for number in range(1, 31)])
     leases = (await pool.lease(30)).leases

@@ -27,6 +27,7 @@ from sellerwatch.adapters.redis import RedisPool, packing
 from sellerwatch.domain.errors import Invalid, Unavailable
 from sellerwatch.domain.identities import Verdict
 from sellerwatch.domain.leadership import Pulse
+from sellerwatch.domain.recollection import Memory
 from sellerwatch.ports.pool import WhyNot
 
 OURS = "sellerwatch:{main}:"
@@ -127,8 +128,11 @@ async def test_many_at_once_share_round_trips_and_nobody_is_lent_twice(client):
 
 async def test_loading_goes_by_pieces_and_judges_at_the_end(client):
     pool = redis(client, FakeClock(), some_limits())
+    await pool.load([])
+    assert (await pool.lease(1)).why is WhyNot.EMPTY
     await pool.load(identities(1234))
-    assert (await pool.figures()).total == 1234
+    figures = await pool.figures()
+    assert (figures.total, figures.pool_breaker.state) == (1234, "CLOSED")
     assert len(await pool.standings(count=2000)) == 1234
     await pool.load([an_identity(number) for number in range(1000, 1300)])
     figures = await pool.figures()
@@ -266,6 +270,25 @@ async def test_a_trial_of_an_identity_is_its_lease_and_nothing_more_is_kept_of_i
     clock.go(600)
     assert (await pool.lease_of(1)).is_trial
     assert not await client.hexists(f"{OURS}agent:1", "breakerTrial")
+
+
+async def test_of_those_asked_for_patience_only_the_last_are_kept(client):
+    clock = FakeClock()
+    pool = redis(client, clock, some_limits(min_available_percent=0.0))
+    await pool.load(identities(60))
+    leases = (await pool.lease(60)).leases
+    for lease in leases:
+        await pool.report([said(lease, retry_after=timedelta(seconds=5))])
+    assert await client.strlen(f"{OURS}patience") < 16 * 32
+
+
+async def test_the_fields_of_an_identity_tell_the_window_it_is_remembered_with(client):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.clear(2)
+    await pool.remember(2, [Memory(an_identity(1), (MORNING - timedelta(seconds=9), MORNING - timedelta(seconds=4)))])
+    told = await client.hmget(f"{OURS}agent:1", "remaining", "windowStart", "windowEnd")
+    now = packing.us(MORNING)
+    assert [int(each) for each in told] == [78, now - 9_000_000, now - 9_000_000 + 3_630_000_000]
 
 
 async def test_a_lost_window_counts_as_spent_and_a_lost_face_is_nobody(client):

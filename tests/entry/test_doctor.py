@@ -3,11 +3,16 @@
 from datetime import timedelta
 from pathlib import Path
 
+from redis.asyncio import Redis
+
 import servers
 from doors import Door, door
+from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.entry.diagnosis import Finding, State, diagnose
 from sellerwatch.entry.pretend import pretended
+from sellerwatch.ports.pool import Limits
 from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.faults import Fault
 
@@ -48,7 +53,9 @@ async def test_a_product_server_that_nobody_answers_at_is_wrong(tmp_path: Path) 
     assert SECRET not in finding.said
 
 
-async def test_lesson_30_a_redis_that_may_throw_keys_away_is_wrong_and_one_that_is_away_is_told(tmp_path: Path) -> None:
+async def test_lesson_30_a_redis_that_may_throw_keys_away_or_has_another_time_or_is_away_is_told(
+    tmp_path: Path,
+) -> None:
     with servers.a_redis() as server:
         async with door(tmp_path, redis_url=server.url) as at:
             assert (await found(at))["redis"].state is State.GOOD
@@ -57,6 +64,13 @@ async def test_lesson_30_a_redis_that_may_throw_keys_away_is_wrong_and_one_that_
             finding = (await found(at))["redis"]
             assert (finding.state, "allkeys-lru" in finding.said) == (State.WRONG, True)
             assert "noeviction" in finding.advice
+            server.say("CONFIG", "SET", "maxmemory", "0")
+            # A moment at which the server's clock was a day ahead: the pool's time never goes back.
+            tomorrow = SystemClock().now() + timedelta(days=1)
+            async with Redis.from_url(server.url) as client:
+                await RedisPool(client, SystemChance(), Limits(), now=lambda: tomorrow).suspend(1)
+            finding = (await found(at))["redis"]
+            assert (finding.state, "86400 s apart" in finding.said) == (State.WRONG, True)
             server.process.kill()
             server.process.wait()
             findings = await found(at)

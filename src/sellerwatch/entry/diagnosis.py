@@ -133,6 +133,10 @@ async def _redis(house: House) -> Findings:
     if room.may_throw_away or room.evicted:
         advice = "what it throws away counts as spent: set `maxmemory-policy noeviction`, or give it more room"
         return [Finding("redis", State.WRONG, said, advice)]
+    apart = abs((house.clock.now() - (await house.redis_pool.pulse()).at).total_seconds())
+    if apart > CLOCK_SECONDS:
+        advice = "the budgets hold all the same, but who waits waits by the wrong clock: let both be set by NTP"
+        return [Finding("redis", State.WRONG, f"{said}; its clock and ours are {apart:.0f} s apart", advice)]
     return [Finding("redis", State.GOOD, said)]
 
 

@@ -27,7 +27,7 @@ for _, each in ipairs(cjson.decode(ARGV[4])) do
             set(member, 'nextFreeAt', next_free(moments[count], oldest, 0))
             set(member, 'remaining', math.max(0, LIMIT - count))
             set(member, 'windowStart', moments[1])
-            set(member, 'windowEnd', moments[count] + REACH)
+            set(member, 'windowEnd', moments[1] + REACH)
         end
         call('SET', AGENT .. id .. ':face', struct.pack('>H', #name) .. name .. sealed)
         save(member)

@@ -81,7 +81,7 @@ local function take_token(report, is_spared)
         discard_token(member)
     elseif report.is_refused and not is_spared and not NOT_AN_ANSWER[report.verdict] then
         set(member, 'tokenFailures', number(member, 'tokenFailures') + 1)
-        if number(member, 'tokenFailures') >= 3 and member.fields.status ~= 'BLOCKED' then
+        if number(member, 'tokenFailures') >= 3 then
             set(member, 'status', 'BLOCKED')
             set(member, 'suspendedAt', nil)
         end
