@@ -11,6 +11,8 @@
 local only, wanted = ARGV[3], tonumber(ARGV[4])
 local deadline = number_text(now + LEASE_FOR)
 local given, going, is_done = {}, 0, false
+-- So many at most are moved by one command: Lua hands over no more than a few thousand words.
+local AT_ONCE = 1000
 -- Whether a lease is a trial: `lease.lua` knows. Without it, who needs one is left to it.
 local try
 
@@ -18,7 +20,8 @@ local function give(id, from)
     local key, lease_id = AGENT .. id, ARGV[5 + going]
     local its = call('HMGET', key, 'nextFreeAt', 'lastUsedAt', 'breakerState', 'status')
     if its[3] and not try then return false end
-    local face, window = call('GET', key .. ':face'), call('GET', key .. ':window') or ''
+    local shown = call('MGET', key .. ':face', key .. ':window')
+    local face, window = shown[1], shown[2] or ''
     if not face or not its[4] or is_lost(window, its[2]) then
         -- Without a face or a status it is nobody.
         call('ZREM', from, id)
@@ -51,19 +54,31 @@ local function give(id, from)
     call('HSET', key, 'lease', struct.pack('>I7I7I7I7', now, now + LEASE_FOR, its[1] or 0, revision) .. lease_id,
         'nextFreeAt', number_text(next_free(now, oldest, even)), 'remaining', LIMIT > count and LIMIT - count or '0',
         'windowStart', number_text(start), 'windowEnd', number_text(start + REACH))
-    call('ZREM', from, id)
-    call('ZADD', LEASED, deadline, id)
     going = going + 1
-    call('RPUSH', RATE, now_text)
     given[going * 3 - 2], given[going * 3 - 1], given[going * 3] = id, face, is_trial and 1 or 0
     return true
+end
+
+-- Those given after the first `before` are lent now, and count under the site's ceiling.
+local function move(from, before)
+    while before < going do
+        local ids, leased, moments = {}, {}, {}
+        for number = 1, math.min(going - before, AT_ONCE) do
+            ids[number] = given[(before + number) * 3 - 2]
+            leased[number * 2 - 1], leased[number * 2], moments[number] = deadline, ids[number], now_text
+        end
+        call('ZREM', from, unpack(ids))
+        call('ZADD', LEASED, unpack(leased))
+        call('RPUSH', RATE, unpack(moments))
+        before = before + #ids
+    end
 end
 
 -- As many as are free, up to `left`; whether all of them were given.
 local function give_from(left)
     for _, from in ipairs({ AVAILABLE, BARE }) do
         if left <= 0 then break end
-        local ids
+        local ids, before, is_whole = nil, going, true
         if only == '' then
             ids = call('ZRANGEBYSCORE', from, '-inf', now_text, 'LIMIT', '0', left)
         else
@@ -71,8 +86,11 @@ local function give_from(left)
             ids = due and due <= now and { only } or {}
         end
         for _, id in ipairs(ids) do
-            if not give(id, from) then return false end
+            is_whole = give(id, from)
+            if not is_whole then break end
         end
+        move(from, before)
+        if not is_whole then return false end
         left = left - #ids
     end
     return true
