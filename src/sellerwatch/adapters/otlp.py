@@ -89,14 +89,18 @@ class OtlpTraces:
             await self._post(batch, CLOSING_SECONDS)
         await self._wire.close()
 
+    def encoded(self, spans: Iterable[Span]) -> bytes:
+        """As a collector reads them."""
+        body: bytes = encode_spans([self._readable(span) for span in spans]).SerializeToString()
+        return body
+
     async def _post(self, spans: list[Span], seconds: float) -> bool:
         """Whether they are done with: taken, or never to be."""
-        body = encode_spans([self._readable(span) for span in spans]).SerializeToString()
         try:
             reply = await self._wire.send(
                 self._target,
                 self._headers,
-                body,
+                self.encoded(spans),
                 connect_timeout=min(CONNECT_SECONDS, seconds),
                 total_seconds=seconds,
                 max_bytes=RESPONSE_BYTES,
