@@ -16,7 +16,8 @@ MODULES = (executions, publications, schedules, sellers, tasks)
 STATEMENTS = [
     pytest.param(statement, id=f"{module.__name__.rpartition('.')[2]}{name}")
     for module in MODULES
-    for name, statement in vars(module).items()
+    for name, value in vars(module).items()
+    for statement in (value if isinstance(value, list) else [value])
     if isinstance(statement, Prepared | PreparedIn)
 ]
 
@@ -48,7 +49,7 @@ def test_every_statement_can_be_said_to_mysql(statement: Prepared | PreparedIn) 
 
 @pytest.mark.parametrize(
     "statement",
-    [tasks._LOCK_STUCK, publications._TAKE, publications._ZOMBIES, schedules._LOCK_DUE],
+    [tasks._LOCK_STUCK, publications._TAKE, publications._ZOMBIES, *schedules._LOCK_DUE],
 )
 def test_what_several_take_from_is_passed_over_where_another_holds_it(statement: Prepared) -> None:
     assert statement._sql(mysql.dialect())[0].endswith("FOR UPDATE SKIP LOCKED")
@@ -70,7 +71,6 @@ def test_what_several_take_from_is_passed_over_where_another_holds_it(statement:
         (tasks, "_MARK_PUBLISHED", "idx_task_id"),
         (tasks, "_OPEN_ITEMS", "uk_execution_task (execution_id=? AND task_type=? AND item_no=?)"),
         (tasks, "_ABANDON", "idx_attempt_id"),
-        (schedules, "_LOCK_DUE", "idx_due (status=? AND next_run_at<?)"),
         (schedules, "_DUE_NOTICES", "idx_claim (status=? AND next_attempt_at<?)"),
         (executions, "_LOCK_UNSETTLED", "idx_execution_id_status (execution_id=? AND status=?)"),
     ],
@@ -80,6 +80,12 @@ def test_each_finds_its_rows_by_the_index_made_for_it(
 ) -> None:
     steps = plan(sqlite, sql_of(sqlite, getattr(module, name)))
     assert any(expected in step for step in steps), steps
+
+
+@pytest.mark.parametrize("statement", schedules._LOCK_DUE)
+def test_due_schedules_are_found_in_the_order_of_their_index(sqlite: Database, statement: Prepared) -> None:
+    [step] = plan(sqlite, sql_of(sqlite, statement))
+    assert "idx_due (status=? AND next_run_at<?)" in step
 
 
 @pytest.mark.parametrize(

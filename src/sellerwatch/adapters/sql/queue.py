@@ -186,7 +186,7 @@ class SqlQueue:
         now = self._clock.now()
         at = self._times.to_db(now)
         taken: list[Delivery] = []
-        while len(taken) < count and (rows := sql.FREE.rows(connection, (self._name, at, count - len(taken)))):
+        while len(taken) < count and (rows := sql.TAKE.rows(connection, (self._name, at, count - len(taken)))):
             claim = self._chance.uuid7(now)
             good, bad = self._sorted(rows, claim)
             sql.BURY_FREE.many(connection, [(at, why, message_id) for message_id, why in bad])

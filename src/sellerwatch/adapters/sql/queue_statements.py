@@ -6,8 +6,9 @@ bound for it and the order of the claim's index (queue, state, visible_at, messa
 
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, delete, exists, func, literal_column, select, update
+from sqlalchemy import Integer, bindparam, delete, func, literal_column, select, update
 
+from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn
 from sellerwatch.adapters.sql.tables import queue_messages as m
 
@@ -21,13 +22,18 @@ def _of(state: str) -> Any:
 
 
 _earlier = m.alias("earlier")
-_is_first = ~exists(
-    select(_earlier.c.message_id).where(
+# Not "no earlier one is there": MySQL would read the whole group to see that.
+_is_first = m.c.message_id == (
+    select(_earlier.c.message_id)
+    .where(
         _earlier.c.queue == m.c.queue,
         _earlier.c.state == literal_column("'READY'"),
         _earlier.c.message_group == m.c.message_group,
-        _earlier.c.message_id < m.c.message_id,
     )
+    .order_by(_earlier.c.message_id)
+    .limit(literal_column("1"))
+    .correlate(m)
+    .scalar_subquery()
 )
 _free = (
     select(m.c.message_id, m.c.message_group, m.c.body, m.c.attributes, m.c.receives)
@@ -36,6 +42,8 @@ _free = (
     .limit(bindparam("count", type_=Integer()))
 )
 FREE = Prepared(_free, ("name", "now", "count"))
+TAKE = Prepared(skip_locked(_free), ("name", "now", "count"))
+"""Those of FREE that nobody else is about to take."""
 NEXT_VISIBLE = Prepared(
     select(func.min(m.c.visible_at)).where(_of("READY"), m.c.visible_at > bindparam("now")), ("name", "now")
 )

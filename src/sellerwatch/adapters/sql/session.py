@@ -26,6 +26,7 @@ from sqlalchemy.sql import ClauseElement, Executable
 
 from sellerwatch.adapters.sql.dialect import SQLITE, insert_or_ignore, times
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
+from sellerwatch.adapters.sql.trouble import Overtaken, says_twice
 
 T = TypeVar("T")
 ADD_TRIES = 5
@@ -90,10 +91,15 @@ class Session:
             with self.connection.begin_nested():
                 self.many(statement, rows)
         except Exception as error:
-            if _says_twice(error):
+            if says_twice(error):
                 return False
             raise
         return True
+
+    def insert_new(self, statement: Prepared | PerDialect, rows: Sequence[Row]) -> None:
+        """For what was looked for, with a lock, and not found: a lock holds no row that is not there."""
+        if rows and not self.insert(statement, rows):
+            raise Overtaken(f"others made one of these {len(rows)} rows while we looked")
 
     def execute(self, statement: Executable, params: Any = None) -> CursorResult[Any]:
         """A Core statement, with SQLAlchemy's types, for what is not a hot path."""
@@ -171,7 +177,8 @@ class Additions:
                 return new
         if not by_key:
             return []
-        raise RuntimeError(f"others added some of these {len(rows)} rows {ADD_TRIES} times while we looked")
+        # Of another unique index, perhaps: what led to these rows has to be decided anew.
+        raise Overtaken(f"others added some of these {len(rows)} rows while we looked")
 
 
 def said(value: str) -> ColumnElement[str]:
@@ -210,11 +217,3 @@ def dumps(value: object) -> str:
 
 def loads(text: str) -> Any:
     return orjson.loads(text)
-
-
-def _says_twice(error: Exception) -> bool:
-    """Whether a unique index refused it: SQLite's UNIQUE and PRIMARYKEY, MySQL's ER_DUP_ENTRY."""
-    told = getattr(error, "orig", None) or error
-    if code := getattr(told, "sqlite_errorcode", None):
-        return code in {2067, 1555}
-    return type(told).__name__ == "IntegrityError" and told.args[:1] == (1062,)

@@ -9,9 +9,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 
+class Overtaken(Exception):
+    """Others made, while we looked, what we found missing and were about to make: begin again, and find it."""
+
+
 class Meaning(StrEnum):
     DEADLOCK = "deadlock"
-    """Two wanted what the other held; the database chose this one to begin again."""
+    """Two wanted what the other held, or made the same at once; this one begins again."""
     LOCKED = "locked"
     """Somebody held it for longer than one waits."""
     LOST = "lost"
@@ -33,6 +37,8 @@ _SQLITE = {5: Meaning.LOCKED, 6: Meaning.LOCKED, 10: Meaning.AWAY, 13: Meaning.A
 
 
 def meaning(error: BaseException) -> Meaning:
+    if isinstance(error, Overtaken):
+        return Meaning.DEADLOCK
     if isinstance(error, PoolTimeout):
         return Meaning.AWAY
     if isinstance(error, DBAPIError):
@@ -48,3 +54,11 @@ def meaning(error: BaseException) -> Meaning:
         # What the MySQL drivers say of a connection that was closed under them.
         return Meaning.LOST
     return _MYSQL.get(first, Meaning.MISTAKE) if isinstance(first, int) else Meaning.MISTAKE
+
+
+def says_twice(error: Exception) -> bool:
+    """Whether a unique index refused it: SQLite's UNIQUE and PRIMARYKEY, MySQL's ER_DUP_ENTRY."""
+    told = getattr(error, "orig", None) or error
+    if code := getattr(told, "sqlite_errorcode", None):
+        return code in {2067, 1555}
+    return type(told).__name__ == "IntegrityError" and told.args[:1] == (1062,)

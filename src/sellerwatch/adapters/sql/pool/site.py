@@ -15,6 +15,7 @@ from sellerwatch.adapters.sql.pool.moments import SECOND, moment, us
 from sellerwatch.adapters.sql.prepared import Prepared, Row
 from sellerwatch.adapters.sql.session import PerDialect
 from sellerwatch.adapters.sql.tables.pool import pool_leader, pool_site, pool_tally
+from sellerwatch.adapters.sql.trouble import Overtaken, says_twice
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState
 from sellerwatch.domain.leadership import Engine, Phase
 from sellerwatch.ports.pool import Limits
@@ -92,11 +93,22 @@ class Site:
         site.leads = engine is None or (engine == Engine.SQL and phase == Phase.LEADING)
         return site
 
-    def save(self, connection: Connection, name: str, *, is_new: bool) -> None:
+    def appear(self, connection: Connection, name: str) -> None:
+        try:
+            _INSERT.run(connection, (*self._row(), name))
+        except Exception as error:
+            if says_twice(error):
+                raise Overtaken(f"others began the pool {name!r} while we looked") from error
+            raise
+
+    def save(self, connection: Connection, name: str) -> None:
+        _SAVE.run(connection, (*self._row(), name))
+
+    def _row(self) -> Row:
         row = (self.last_us, self.in_flight, self.uses, self.paused_until_us, json.dumps(self.patience))
         counts = (self.available, self.suspended, self.blocked, self.by_hand, self.revision, self.event)
         breakers = (*_columns(self.pool), *_columns(self.site))
-        (_INSERT if is_new else _SAVE).run(connection, (*row, *counts, self.is_proven, *breakers, name))
+        return (*row, *counts, self.is_proven, *breakers)
 
     @property
     def breakers(self) -> tuple[Breaker, Breaker]:

@@ -37,6 +37,9 @@ class Turn:
         found = Site.read(connection, name, limits, locks=writes)
         self.is_loaded = found is not None
         self.site = found or Site.empty(limits)
+        if writes and found is None:
+            # At once: a row that is not there cannot be locked, and others may be about to make it too.
+            self.site.appear(connection, name)
         self.now_us = self.site.last_us = max(us(at), self.site.last_us)
         self.now = moment(self.now_us)
         self._members: dict[int, Member] = {}
@@ -143,8 +146,7 @@ class Turn:
         moved = [(health, count) for health, count in self._health.items() if count]
         _HEALTH.on(self.connection.dialect.name).many(self.connection, moved)
         self._health.clear()
-        self.site.save(self.connection, self.name, is_new=not self.is_loaded)
-        self.is_loaded = True
+        self.site.save(self.connection, self.name)
 
     def _count(self, counting: tuple[str, bool, int] | None, step: int) -> None:
         if counting is None:

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from sqlalchemy import bindparam, case, func, or_, select, update
 
-from sellerwatch.adapters.sql.dialect import skip_locked
+from sellerwatch.adapters.sql.dialect import SQLITE, skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, Session, cut, dumps, loads, said
 from sellerwatch.adapters.sql.tables import product_outbox
@@ -75,6 +75,9 @@ _OPEN_OF = PreparedIn(
     lambda products: _whole.where(
         _O.product_id.in_(products), or_(_O.status == _WAITING, _O.status == _HELD)
     ).with_for_update()
+)
+_UNDER_WAY = PreparedIn(
+    lambda products: select(_O.product_id).distinct().where(_O.product_id.in_(products), _O.status == _SENDING)
 )
 _CLAIM = PreparedIn(
     lambda ids: (
@@ -163,6 +166,10 @@ class Events:
         groups: dict[str, list[Row]] = {product_id: [] for product_id in firsts}
         for row in self._session.rows_in(_OPEN_OF, firsts):
             groups[row[_PRODUCT]].append(row)
+        if firsts and self._session.dialect != SQLITE:
+            # Now that theirs are locked: others may have begun to send one since the question of the firsts began.
+            for row in self._session.rows_in(_UNDER_WAY, firsts):
+                groups[row[0]] = []
         # Only what is sent, or folded into it, is unpacked: a product may have a long way to catch up.
         chosen = (_told_as_one(groups[product_id]) for product_id in firsts)
         claimed = [self._events(rows) for rows in chosen if rows]

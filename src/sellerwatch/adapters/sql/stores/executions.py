@@ -88,7 +88,8 @@ _STARTED = Prepared(
             or_(_E.next_attempt_at.is_(None), _E.next_attempt_at <= bindparam("at")),
             or_(_E.claimed_until.is_(None), _E.claimed_until <= bindparam("at")),
         )
-        .order_by(_E.next_attempt_at)
+        # In the order of the index: whoever sorts locks all there are first.
+        .order_by(_E.id)
         .limit(bindparam("count"))
     ),
     ("at", "count"),

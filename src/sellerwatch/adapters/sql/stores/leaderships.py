@@ -6,7 +6,7 @@ Promises what the port says. Where nobody ever said who leads: the database does
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, select, true, update
+from sqlalchemy import bindparam, insert, select, true, update
 
 from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn
@@ -30,6 +30,7 @@ _GET = Prepared(_row, ("key",))
 _LOCK = Prepared(_row.with_for_update(), ("key",))
 _EVER_LOADED = Prepared(select(pool_site.c.name).where(pool_site.c.name == bindparam("key")), ("key",))
 _SAVE = PerDialect(lambda dialect: upsert(dialect, pool_leader, ["name"], _COLUMNS), ("name", *_COLUMNS))
+_FIRST = Prepared(insert(pool_leader), ("name", *_COLUMNS))
 _BOOKS = Prepared(
     update(pool_leader)
     .where(_P.name == bindparam("key"), _P.epoch == bindparam("of"), _P.phase == said(Phase.LEADING))
@@ -68,17 +69,20 @@ _BREAKERS = PreparedIn(
 
 
 class Leaderships:
-    __slots__ = ("_name", "_session")
+    __slots__ = ("_is_missed", "_name", "_session")
 
     def __init__(self, session: Session, pool_name: str) -> None:
         self._session = session
         self._name = pool_name
+        self._is_missed = False
 
     def get(self) -> Leadership:
-        return self._found(_GET)
+        return self._found(_GET) or self._of_old()
 
     def lock(self) -> Leadership:
-        return self._found(_LOCK)
+        found = self._found(_LOCK)
+        self._is_missed = found is None
+        return found or self._of_old()
 
     def save(self, leadership: Leadership) -> None:
         if leadership.engine is None or leadership.phase is None:
@@ -86,7 +90,13 @@ class Leaderships:
         to_db = self._session.to_db
         past = leadership.past.value if leadership.past else None
         states = (leadership.epoch, leadership.engine.value, leadership.phase.value, to_db(leadership.until), past)
-        self._session.run(_SAVE, (self._name, *states, to_db(leadership.ended_at), to_db(leadership.books_at)))
+        row = (self._name, *states, to_db(leadership.ended_at), to_db(leadership.books_at))
+        if self._is_missed:
+            # Two that see nobody lead must not both begin.
+            self._session.insert_new(_FIRST, [row])
+            self._is_missed = False
+        else:
+            self._session.run(_SAVE, row)
 
     def note_books(self, epoch: int, at: datetime) -> bool:
         return bool(self._session.run(_BOOKS, (self._name, epoch, self._session.to_db(at))))
@@ -134,11 +144,14 @@ class Leaderships:
             for agent_id in agent_ids
         }
 
-    def _found(self, statement: Prepared) -> Leadership:
+    def _of_old(self) -> Leadership:
+        is_old = self._session.first(_EVER_LOADED, (self._name,)) is not None
+        return Leadership.of_the_database() if is_old else Leadership()
+
+    def _found(self, statement: Prepared) -> Leadership | None:
         row = self._session.first(statement, (self._name,))
         if row is None:
-            is_old = self._session.first(_EVER_LOADED, (self._name,)) is not None
-            return Leadership.of_the_database() if is_old else Leadership()
+            return None
         epoch, engine, phase, until, past, ended_at, books_at = row
         moment = self._session.from_db_or_none
         return Leadership(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, Boolean, Insert, Integer, String, bindparam, case, select, update
+from sqlalchemy import BindParameter, Boolean, Insert, Integer, String, bindparam, case, insert, select, update
 
 from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
@@ -108,13 +108,15 @@ _STANDINGS_OF_AFTER = Prepared(_after.where(_P.seller_id == bindparam("seller"))
 _LOCK = PreparedIn(lambda items: _whole.where(_P.item_no.in_(items)).with_for_update())
 _GET = Prepared(_whole.where(_P.item_no == bindparam("item")), ("item",))
 _SAVE = PerDialect(_save, _COLUMNS)
+_DISCOVER = Prepared(insert(products), _COLUMNS)
 
 
 class Products:
-    __slots__ = ("_session",)
+    __slots__ = ("_missed", "_session")
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._missed: set[int] = set()
 
     def heads(self, item_nos: Iterable[int]) -> dict[int, Head]:
         seen = self._seen
@@ -139,7 +141,10 @@ class Products:
         return [Standing(*row) for row in self._session.rows(statement, wanted)]
 
     def lock(self, item_nos: Iterable[int]) -> dict[int, Product]:
-        return {row[0]: self._product(row) for row in self._session.rows_in(_LOCK, item_nos)}
+        asked = set(item_nos)
+        found = {row[0]: self._product(row) for row in self._session.rows_in(_LOCK, asked)}
+        self._missed |= asked - found.keys()
+        return found
 
     def get(self, item_no: int) -> Product | None:
         row = self._session.first(_GET, (item_no,))
@@ -175,7 +180,10 @@ class Products:
             row += [None if value is None else dumps(value) for value in map(value_of, _JSONS)]
             row.append(_further(product.fields))
             rows.append(tuple(row))
-        self._session.many(_SAVE, rows)
+        # Two that discover the same product at once must not write over each other.
+        self._session.insert_new(_DISCOVER, [row for row in rows if row[0] in self._missed])
+        self._session.many(_SAVE, [row for row in rows if row[0] not in self._missed])
+        self._missed.difference_update(product.item_no for product in products)
 
     def _seen(self, row: Row) -> dict[DocumentKind, Seen]:
         """Of a row that begins like `_HEAD`."""

@@ -46,12 +46,18 @@ _ACTIVE = Prepared(
     _whole.where(_runs, _S.seller_id > bindparam("after")).order_by(_S.seller_id).limit(bindparam("count")),
     ("after", "count"),
 )
-_LOCK_DUE = Prepared(
-    skip_locked(
-        _whole.where(_runs, _S.next_run_at <= bindparam("at")).order_by(_S.next_run_at).limit(bindparam("count"))
-    ),
-    ("at", "count"),
-)
+# One each, in the order of the index: over both, a database sorts, and locks all there are before it does.
+_LOCK_DUE = [
+    Prepared(
+        skip_locked(
+            _whole.where(_S.status == said(status), _S.next_run_at <= bindparam("at"))
+            .order_by(_S.next_run_at, _S.id)
+            .limit(bindparam("count"))
+        ),
+        ("at", "count"),
+    )
+    for status in (ScheduleStatus.ACTIVE, ScheduleStatus.FAILED)
+]
 
 
 class SchedulesKept:
@@ -101,7 +107,9 @@ class SchedulesKept:
         return [self._schedule(row) for row in self._session.rows(_ACTIVE, (after, count))]
 
     def lock_due(self, at: datetime, count: int) -> list[Schedule]:
-        return [self._schedule(row) for row in self._session.rows(_LOCK_DUE, (self._session.to_db(at), count))]
+        params = (self._session.to_db(at), count)
+        due = [self._schedule(row) for statement in _LOCK_DUE for row in self._session.rows(statement, params)]
+        return sorted(due, key=lambda schedule: schedule.next_run_at)[:count]
 
     def _one(self, statement: Prepared, key: str) -> Schedule | None:
         row = self._session.first(statement, (key,))
