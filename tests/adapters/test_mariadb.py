@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from builders import a_seller
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.server import server_of
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.adapters.sql.trouble import Meaning
 from sellerwatch.domain.errors import Unavailable
@@ -116,3 +118,24 @@ async def test_two_that_lock_crosswise_both_come_to_their_end(database: Database
 
     await asyncio.gather(cross("a", "b"), cross("b", "a"))
     assert database.tries_again == {Meaning.DEADLOCK: 1}
+
+
+async def test_doctor_hears_what_the_server_is_and_what_is_wrong_with_it(database: Database) -> None:
+    server = await server_of(database)
+    assert server is not None
+    assert (server.name, server.is_old, server.faults(50)) == ("MariaDB", False, [])
+    told = dict(replace(server, version="10.5.9").faults(1_000_000))
+    assert len(told) == 2
+    bad = {
+        "time_zone": "SYSTEM",
+        "sql_mode": "",
+        "max_allowed_packet": str(16 << 20),
+        "log_bin": "ON",
+        "binlog_format": "STATEMENT",
+        "tx_isolation": "REPEATABLE-READ",
+    }
+    ill = replace(server, variables={**server.variables, **bad})
+    ill.variables.pop("transaction_isolation", None)
+    assert len(ill.faults(50)) == 5
+    assert replace(server, name="MySQL", version="5.7.44").is_old
+    assert not replace(server, name="MySQL", version="9.1.0").is_old

@@ -202,7 +202,7 @@ QUESTIONS: dict[str, tuple[Prepared | PreparedIn, tuple[Any, ...], str, int]] = 
     ),
     "a seller's next lists to publish": (publications._TAKE, ("shop-7", LIST_PRIORITY, NOON, EACH), "idx_claim", 3),
     "publications past their claim": (publications._ZOMBIES, (NOON, EACH), "idx_claim", 3),
-    "the next events": (events._FIRSTS, (NOON, EACH), "idx_claim", 8 * EACH),
+    "the next events": (events._FIRSTS, (NOON, EACH), "idx_claim", 10 * EACH),
     "events past their claim": (events._ZOMBIES, (NOON, EACH), "", 3),
     "the next notices": (schedules._DUE_NOTICES, (NOON, EACH), "idx_claim", 8 * EACH),
     "the next schedules": (schedules._LOCK_DUE[0], (NOON, EACH), "idx_due", 2 * EACH),
@@ -258,7 +258,7 @@ ASKED = [
     (
         _TASKS_OF_A_DAY,
         {"idx_seller_created_status"},
-        ROWS // 100 + 10,
+        2 * (ROWS // 100),
     ),
     (
         "SELECT COUNT(*) FROM products WHERE seller_id = 'shop-7' AND is_complete = 1",

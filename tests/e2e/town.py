@@ -21,7 +21,11 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from sellerwatch.sandbox.truth import disagreements
+from servers import MariaDb
 
+NAME = "town"
+TOKEN_KEYS = "k1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+JWT_SECRET = "of the tests, thirty-two bytes and some more"
 SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 STEP_SECONDS = 0.05
 PATIENCE = 90.0
@@ -103,6 +107,8 @@ class Running:
 class Town:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
+    mariadb: MariaDb | None = None
+    """None: a SQLite file in the folder."""
     started: list[Running] = field(default_factory=list)
 
     @property
@@ -163,6 +169,8 @@ class Town:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """What the database says; nothing while there is none."""
+        if self.mariadb:
+            return self.mariadb.run(statement, database=NAME)
         if not self.file.exists():
             return []
         with closing(sqlite3.connect(f"file:{self.file}?mode=ro", uri=True, timeout=30)) as database:
@@ -241,10 +249,12 @@ class Town:
 
 
 @contextmanager
-def a_town(folder: Path, **settings: object) -> Iterator[Town]:
+def a_town(folder: Path, mariadb: MariaDb | None = None, **settings: object) -> Iterator[Town]:
     """With the ceiling over the whole site lifted and deliveries made at once; the identities' budgets stand."""
-    town = Town(folder)
+    town = Town(folder, mariadb=mariadb)
     town.set(site_requests_per_second=1000, delivery_interval=1, log_format="json")
+    if mariadb:
+        town.set(database_url=mariadb.without_tables(NAME), token_keys=TOKEN_KEYS, jwt_secret=JWT_SECRET)
     town.set(**settings)
     try:
         yield town

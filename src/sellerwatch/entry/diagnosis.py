@@ -7,10 +7,12 @@ only when it is told to, on a lease like any other request.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
+from sellerwatch.adapters.sql.server import Server
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.errors import SellerwatchError, Unavailable
 from sellerwatch.domain.leadership import Engine
@@ -80,9 +82,12 @@ async def _database(house: House) -> Findings:
     at = house.clock.now()
     # A row that is cleared whether it is there or not: it takes the writer's lock and changes nothing.
     await house.store.transact(lambda unit: unit.chores.clear_alert("doctor", at))
+    server = await house.server()
+    if server:
+        return _server(server, house.clock.now(), house.settings.database_pool_max)
     file = house.settings.database_file
     if file is None:
-        return [Finding("database", State.GOOD, "reached, writable, schema up to date")]
+        return [Finding("database", State.GOOD, "in memory: gone when this process ends")]
     with file.open("rb") as opened:
         is_wal = opened.read(20)[18:20] == WAL
     if not is_wal:
@@ -95,6 +100,16 @@ async def _database(house: House) -> Findings:
             )
         ]
     return [Finding("database", State.GOOD, f"{file}: writable, WAL, schema up to date")]
+
+
+def _server(server: Server, now: datetime, connections: int) -> Findings:
+    found = [Finding("database", State.WRONG, said, advice) for said, advice in server.faults(connections)]
+    ahead = (server.at - now).total_seconds()
+    if abs(ahead) > CLOCK_SECONDS:
+        said = f"the server's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+        found.append(Finding("database", State.WRONG, said, "let both keep time by NTP: claims end by it"))
+    good = f"{server.name} {server.version}: writable, READ COMMITTED, UTC, strict, schema up to date"
+    return found or [Finding("database", State.GOOD, good)]
 
 
 async def _pool(house: House) -> Findings:

@@ -6,6 +6,7 @@ from sellerwatch.adapters.alerts import WebhookAlerts
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.sql import schema
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.server import Server, server_of
 from sellerwatch.adapters.vault import Vault
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.errors import Refused, Unavailable
@@ -116,6 +117,10 @@ class House:
         stands = await self.database.read(schema.behind)
         if stands:
             raise SchemaBehind(f"the database is at {stands}: run `sellerwatch db upgrade`")
+
+    async def server(self) -> Server | None:
+        """Who keeps the database; None: a file or this process does."""
+        return await server_of(self.database)
 
     async def load_pool(self) -> bool:
         """The pool with the members of the record. False: no engine leads it just now; the next one takes them over."""
