@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Insert, bindparam, case, func, null, select, update
 
-from sellerwatch.adapters.sql.dialect import SQLITE, NewValue, skip_locked, upsert_by
+from sellerwatch.adapters.sql.dialect import SQLITE, NewValue, by_index, skip_locked, upsert_by
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import PerDialect, Session, cut, said
 from sellerwatch.adapters.sql.tables import product_raw_data
@@ -107,9 +107,12 @@ _LEADERS = PreparedIn(
 )
 # Not "and it is PENDING": a planner might then walk over all that are.
 _LOCK_LEADERS = PreparedIn(lambda ids: skip_locked(select(_R.id, _R.status).where(_R.id.in_(ids))))
+# By no other index: whoever walks over other processes' rows waits for them.
 _LOCK_OBSERVED = PreparedIn(
-    lambda items: _whole.where(
-        _R.execution_id == bindparam("execution"), _R.item_no.in_(items), _R.status == _PENDING
+    lambda items: by_index(
+        _whole.where(_R.execution_id == bindparam("execution"), _R.item_no.in_(items), _R.status == _PENDING),
+        product_raw_data,
+        "idx_execution_id_status",
     ).with_for_update(),
     ("execution",),
 )
