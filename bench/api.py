@@ -30,6 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 CONNECTIONS = 16
+TICK = 0.01
+"""What the system counts CPU in."""
 SELLER = "shop-0150"
 
 
@@ -132,6 +134,7 @@ async def measure(options: argparse.Namespace, report: str) -> list[Asked]:
         Asked("GET /sellers/{id}", f"/api/v1/sellers/{SELLER}"),
         Asked("GET /sellers?size=100", "/api/v1/sellers?size=100"),
         Asked(f"pool of {options.identities}", "/api/v1/user-agents/status"),
+        Asked("GET /metrics", "/metrics"),
     ]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "bench.api", "--serve", f"{folder}/bench.db", report]
@@ -150,7 +153,7 @@ async def measure(options: argparse.Namespace, report: str) -> list[Asked]:
                     count, took = await ask(address, each.path, told["token"], options.seconds)
                     each.rates.append(count / options.seconds)
                     each.slowest_ms.append(statistics.quantiles(took, n=100)[98] * 1000)
-                    each.cpu_us.append((cpu_of(server.pid) - cpu) / count * 1e6)
+                    each.cpu_us.append(max(cpu_of(server.pid) - cpu, TICK) / count * 1e6)
             assert server.stdin
             server.stdin.close()
     return asked
