@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import NOON, a_seller
+from builders import NOON
 from desk import a_product, an_event, new_house
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.clock import SystemClock
@@ -138,11 +138,9 @@ async def test_doing_it_twice_sends_nothing_twice(place: Place) -> None:
     assert (again.sent, again.on_their_way) == (0, 2)
 
 
-@pytest.mark.slow
 async def test_memory_does_not_grow_with_the_number_of_products(place: Place) -> None:
     async def peak(count: int) -> int:
         def plant(unit: Unit) -> None:
-            unit.sellers.add(a_seller())
             unit.products.save([a_product(number) for number in range(1, count + 1)])
 
         await place.store.transact(plant)
@@ -152,4 +150,6 @@ async def test_memory_does_not_grow_with_the_number_of_products(place: Place) ->
         tracemalloc.stop()
         return most
 
-    assert await peak(20_000) < await peak(2_000) + 1_000_000
+    # A bit each; as a set of numbers they would take half a megabyte.
+    few = await peak(600)
+    assert await peak(6_000) < few + 150_000
