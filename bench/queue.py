@@ -65,6 +65,9 @@ async def lap(queue: Queue, turn: int) -> dict[str, float]:
 
 async def compare(url: str, folder: str) -> None:
     clock, chance = SystemClock(), SystemChance()
+    made = engine(f"sqlite:///{Path(folder) / 'bench.db'}")
+    upgrade(made, now=clock.now())
+    database = Database(made, inline=True)
     bell = AsyncBell(clock)
     connection = Connection("sqs", AWS_REGION, url)
     layout = SqsLayout(connection, QUEUES, 30, 3)
@@ -78,9 +81,6 @@ async def compare(url: str, folder: str) -> None:
         return await call(operation, **parameters)
 
     connection.call = counted
-    made = engine(f"sqlite:///{Path(folder) / 'bench.db'}")
-    upgrade(made, now=clock.now())
-    database = Database(made, inline=True)
     queues: dict[str, Queue] = {
         "SQS": SqsQueue(connection, clock, chance, bell, QUEUES, 30, 3),
         "database (SQLite)": SqlQueue(database, clock, chance, "tasks", 30, 3, bell=bell),

@@ -56,7 +56,7 @@ def rate_expression(days: int) -> str:
 
 def seller_of_rule(arn: str) -> str | None:
     """Whose rule this is, where its name tells: one that was cut does not."""
-    name = arn.rpartition("rule/")[2]
+    name = arn.rpartition("/")[2]
     is_ours = name.startswith(RULE_PREFIX) and not _CUT.fullmatch(name)
     return name.removeprefix(RULE_PREFIX) or None if is_ours else None
 

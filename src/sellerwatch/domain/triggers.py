@@ -13,7 +13,7 @@ from typing import Any
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.domain.ids import checked_seller_id
-from sellerwatch.domain.schedules import RULE_PREFIX, rule_name
+from sellerwatch.domain.schedules import RULE_PREFIX, seller_of_rule
 
 KEY_CHARACTERS_MAX = 200
 
@@ -38,11 +38,8 @@ def _of_envelope(envelope: Mapping[str, Any]) -> str:
         return _seller(detail["sellerId"])
     # A rule without an input transformer says only which rule it is.
     resources = envelope.get("resources")
-    names = [str(one).rpartition("/")[2] for one in resources] if isinstance(resources, list) else []
-    for name in names:
-        seller_id = name.removeprefix(RULE_PREFIX)
-        # A cut name does not say whose it was.
-        if seller_id != name and seller_id and rule_name(seller_id) == name:
+    for one in resources if isinstance(resources, list) else []:
+        if seller_id := seller_of_rule(str(one)):
             return _seller(seller_id)
     raise Invalid("detail.sellerId", None, f"there, and no rule named {RULE_PREFIX}… stands in resources")
 
