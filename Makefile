@@ -12,6 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 TESTS   ?=
 BENCH   ?=
+SOAK    ?= --minutes 10
 
 # Stamps: setting up again happens only when a lock has changed.
 RUNTIME := $(VENV)/.runtime
@@ -27,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench lock clean
+.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench soak lock clean
 
 help:
 	@paint() { if [ -t 1 ]; then tput "$$@" 2>/dev/null || true; fi; }; \
@@ -80,6 +81,9 @@ fmt: setup-dev ## format, and mend what can be mended
 
 bench: setup-dev ## CPU per product and peak memory, beside a bare loop and a weekend script
 	@$(BIN)/python -m bench $(BENCH)
+
+soak: setup-dev servers ## the distributed system on real engines under random kills, and what became of it
+	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SOAK)
 
 ##@ To keep it
 

@@ -161,6 +161,13 @@ class Aws:
         with urllib.request.urlopen(f"{self.url}/_ministack/reset", data=b"", timeout=10) as answer:
             assert answer.status == 200
 
+    def pause(self) -> None:
+        """It takes connections, and answers nobody."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def is_up(self) -> bool:
         """Whether it comes to answer within a while."""
         for _ in range(int(AWS_STARTS_WITHIN_SECONDS / 0.05)):
