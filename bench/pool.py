@@ -34,6 +34,8 @@ from sellerwatch.ports.pool import Lease, Limits, Report
 CONCURRENCY, STRETCH, FULL = 64, 64, 80
 AT_ONCE = 500
 LIMITS_TRIES = 2048
+PATIENT = {"socket_timeout": 600, "socket_connect_timeout": 600}
+"""The machine may be busy with something else."""
 MOMENT = datetime(2026, 3, 2, tzinfo=UTC)
 OUT_OF_THE_WAY = {
     "min_interval_seconds": 0.0,
@@ -95,7 +97,7 @@ async def main(options: argparse.Namespace) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("moving window of limits", justify="right", no_wrap=True)
     with a_redis() as server:
-        async with Redis.from_url(server.url, max_connections=CONCURRENCY) as client:
+        async with Redis.from_url(server.url, max_connections=CONCURRENCY, **PATIENT) as client:
             top, best_of_first = Cost(), dict.fromkeys(("fresh", "99 % spent", "all spent"), 0.0)
             for size in options.sizes:
                 for name, of_first in best_of_first.items():
@@ -180,7 +182,7 @@ async def leads(pool: RedisPool) -> None:
 async def by_limits(client: Redis, url: str, size: int, name: str) -> str:
     """The moving window of the library `limits`, one for each identity: who has budget is found by trying at random."""
     await client.flushall()
-    limiter = MovingWindowRateLimiter(RedisStorage(f"async+{url}", implementation="redispy"))
+    limiter = MovingWindowRateLimiter(RedisStorage(f"async+{url}", implementation="redispy", **PATIENT))
     budget = RateLimitItemPerHour(80 if name == "fresh" else 1)
     for begin in range(0, {"fresh": 0, "99 % spent": size * 99 // 100}.get(name, size), CONCURRENCY):
         await asyncio.gather(*(limiter.hit(budget, str(number)) for number in range(begin, begin + CONCURRENCY)))

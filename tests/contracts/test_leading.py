@@ -15,7 +15,7 @@ from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.errors import Unavailable
 from sellerwatch.domain.identities import IdentityStatus, Verdict
 from sellerwatch.domain.leadership import Engine, LeadRules, Phase, Step
-from sellerwatch.domain.recollection import Budget
+from sellerwatch.domain.recollection import Bucket, Budget
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
 from sellerwatch.ports.pool import WhyNot
@@ -143,6 +143,33 @@ async def test_once_redis_is_wanted_no_more_the_database_takes_over(here: Two, d
     assert (await without.kept.lease(1)).why is WhyNot.AWAY
     assert Step.BEGIN_SQL in await without.steps(60)
     assert [lease.agent_id for lease in (await without.kept.lease(MEMBERS)).leases] == [2, 3, 4, 5, 1]
+
+
+async def test_the_books_say_no_more_than_was_so_before_they_were_read(here: Two):
+    """What is logged after the pool was asked must not stand for what it knew to be spent."""
+    await ask(here.pool, 1)
+    here.clock.go(2)
+    began, standings = here.clock.at, here.pool.standings
+
+    async def slowly(*asked):
+        found = await standings(*asked)
+        here.clock.go(1)
+        await ask(here.pool, 1)
+        await here.log(1)
+        here.clock.go(1)
+        return found
+
+    here.identities.pool = SlowPool(here.pool, slowly)
+    await here.identities.keep_books()
+    traces = await here.store.read(lambda unit: unit.leaderships.traces([1], MORNING, MORNING))
+    assert traces[1].bucket == Bucket(1, began)
+
+
+class SlowPool:
+    """Takes its time to show who is in it."""
+
+    def __init__(self, pool, standings) -> None:
+        self.events, self.standings, self.forget_events = pool.events, standings, pool.forget_events
 
 
 async def test_a_while_of_which_no_books_were_kept_is_spent(here: Two):

@@ -37,6 +37,11 @@ def test_the_log_of_after_the_books_is_no_part_of_what_they_knew() -> None:
     assert memory.leased_at == (ago(100), ago(5))
 
 
+def test_what_may_have_left_the_window_while_the_books_were_read_takes_nothing_from_what_they_knew() -> None:
+    assert remembered([ago(20 + 3627)], Bucket(spent=1, at=ago(20))).leased_at == (ago(20),)
+    assert remembered([ago(20 + 3600)], Bucket(spent=1, at=ago(20))).leased_at == (ago(3620),)
+
+
 def test_between_the_last_books_and_the_end_of_the_lead_each_interval_may_have_been_a_request() -> None:
     memory = remembered([ago(42)], lost=Lost(since=ago(45), until=ago(40)))
     # Six moments with a second between them lie within five seconds; one of them is in the log.

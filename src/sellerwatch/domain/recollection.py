@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from sellerwatch.domain.breakers import Breaker
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS, Identity, IdentityStatus, Verdict
 
+BOOKS_TAKE = timedelta(seconds=5)
+"""So much later than they say at the most the books were read: what is that old may have left the window by then."""
 SITE_PATIENCE_OF = 3
 SITE_PATIENCE_WITHIN = timedelta(minutes=1)
 
@@ -30,7 +32,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """How much of an identity's budget was spent at some moment."""
+    """How much of an identity's budget was spent at some moment, or a little later."""
 
     spent: int
     at: datetime
@@ -91,7 +93,7 @@ def recollect(
     """`logged`: when its requests went out, back to twice the reach. `lost`: None when nobody led before."""
     moments = sorted(logged)
     if bucket is not None:
-        counted = sum(bucket.at - budget.reach < at <= bucket.at for at in moments)
+        counted = sum(bucket.at - budget.reach + BOOKS_TAKE < at <= bucket.at for at in moments)
         moments += [bucket.at] * max(0, min(bucket.spent, budget.limit) - counted)
     if lost is not None:
         moments += [lost.until] * _unknown(logged, lost, budget)

@@ -68,7 +68,7 @@ class Identities:
         standings = await self.pool.standings(self._revision, count)
         events = await self.pool.events(0, count)
         if standings or events:
-            await self.store.transact(lambda unit: self._write(unit, standings, events))
+            await self.store.transact(lambda unit: self._write(unit, standings, events, at))
         if self.leading and epoch is not None and epoch == self.leading.epoch and len(standings) < count:
             await self.store.transact(lambda unit: unit.leaderships.note_books(epoch, at))
         if events:
@@ -191,8 +191,8 @@ class Identities:
         while await self.keep_books(batch) >= batch:
             pass
 
-    def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent]) -> None:
-        at = self.clock.now()
+    def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent], at: datetime) -> None:
+        """`at`: before the pool was asked, so that what is logged since is no part of what it says is spent."""
         remaining = {standing.identity.agent_id: standing.remaining for standing in standings}
         unit.identities.save([standing.identity for standing in standings], remaining, self.hourly_limit, at)
         for standing in standings:
