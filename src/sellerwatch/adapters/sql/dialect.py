@@ -5,10 +5,12 @@ half-way for having read first) and a reader sees one moment of the database wit
 and MariaDB sessions are UTC and READ COMMITTED, or SKIP LOCKED would wait for inserts. Refuses: other databases.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from itertools import count, takewhile
 from sqlite3 import Connection as SqliteConnection
 from typing import Any, NamedTuple, TypeVar
 
@@ -238,6 +240,52 @@ def insert_or_ignore(dialect_name: str, table: Table) -> Insert:
     # Not INSERT IGNORE: it also takes a value that is too long or no number, and cuts or zeroes it in silence.
     first = next(iter(table.primary_key.columns))
     return mysql.insert(table).on_duplicate_key_update({first.name: first})
+
+
+class JoinedUpdate(NamedTuple):
+    """On MySQL an update of many rows, each with values of its own, is one statement only as a join with those values.
+
+    The values come first and the table by its index, in that order, so that no row is locked but those that are meant.
+    """
+
+    head: str
+    """Up to the values."""
+    tail: str
+    """Behind them; `{0}`, `{1}` … are places in a row."""
+
+    def of(self, rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Any]]:
+        places = range(len(rows[0]))
+        first = ", ".join(f"%s AS p{place}" for place in places)
+        further = f" UNION ALL SELECT {', '.join('%s' for _ in places)}" * (len(rows) - 1)
+        moments = {place for place in places if any(isinstance(row[place], datetime) for row in rows)}
+        names = (f"CAST(v.p{place} AS DATETIME(6))" if place in moments else f"v.p{place}" for place in places)
+        return f"{self.head}SELECT {first}{further}{self.tail.format(*names)}", [each for row in rows for each in row]
+
+
+def joined_update(dialect_name: str, sql: str, table: Table, columns: Collection[str]) -> JoinedUpdate | None:
+    """`sql` updates one row of `table`, known by these columns. None: SQLite, where it costs the same one by one; or
+    there is no index on them.
+    """
+    index = _index_on(table, columns)
+    if dialect_name == SQLITE or index is None or not sql.startswith(f"UPDATE {table.name} SET "):
+        return None
+    numbers = count()
+    named = re.sub("%s", lambda _: f"{{{next(numbers)}}}", re.sub(r"([{}])", r"\1\1", sql))
+    body = named.removeprefix(f"UPDATE {table.name} SET ")
+    return JoinedUpdate("UPDATE (", f") AS v STRAIGHT_JOIN {table.name} FORCE INDEX ({index}) SET {body}")
+
+
+def _index_on(table: Table, columns: Collection[str]) -> str | None:
+    """The unique one that they name whole, else one that begins with one of them."""
+    keys = {"PRIMARY": [each.name for each in table.primary_key.columns]}
+    unique = {str(index.name): [each.name for each in index.columns] for index in table.indexes if index.unique}
+    others = {str(index.name): [each.name for each in index.columns] for index in table.indexes if not index.unique}
+    for name, its in (keys | unique).items():
+        if set(its) <= set(columns):
+            return name
+    leading = {name: sum(1 for _ in takewhile(columns.__contains__, its)) for name, its in (unique | others).items()}
+    longest = max(leading.values(), default=0)
+    return next((name for name, length in leading.items() if length == longest), None) if longest else None
 
 
 def skip_locked(statement: S) -> S:

@@ -6,17 +6,22 @@ commit row by row. Values go to the driver as they are: times through `dialect.t
 text; what comes back is what the driver gave.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
-from sqlalchemy import BindParameter, Connection, bindparam
+from sqlalchemy import BinaryExpression, BindParameter, BooleanClauseList, Column, Connection, Table, Update, bindparam
 from sqlalchemy.engine import Dialect
 from sqlalchemy.engine.interfaces import DBAPICursor
-from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql import ClauseElement, operators
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from sellerwatch.adapters.sql.dialect import JoinedUpdate, joined_update
+
 T = TypeVar("T")
+JOINED_ROWS, JOINED_CHARACTERS = 200, 20_000
+"""So many rows together, and no longer texts: a statement stays far below what a server takes."""
 Row = tuple[Any, ...]
 
 
@@ -25,18 +30,22 @@ class Prepared:
     of the rows that will come. What else the statement holds is constant.
     """
 
-    __slots__ = ("_columns", "_compiled", "_statement")
+    __slots__ = ("_columns", "_compiled", "_joins", "_statement")
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] = ()) -> None:
         self._statement = statement
         self._columns = tuple(columns)
         self._compiled: dict[str, tuple[str, Callable[[Row], Row] | None]] = {}
+        self._joins: dict[str, _Joined | None] = {}
 
     def many(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Run it for every row; how many rows of the database it met. No rows: nothing is sent."""
         if not rows:
             return 0
         sql, arrange = self._sql(connection.dialect)
+        joined = self._joined(connection.dialect, sql) if len(rows) > 1 else None
+        if joined and all(_is_small(row) for row in rows):
+            return sum(self._together(connection, joined, each, arrange) for each in joined.batches(rows))
         cursor = _cursor(connection, writes=True)
         try:
             cursor.executemany(sql, rows if arrange is None else [arrange(row) for row in rows])
@@ -64,11 +73,72 @@ class Prepared:
         finally:
             cursor.close()
 
+    def _together(
+        self, connection: Connection, joined: "_Joined", rows: Sequence[Row], arrange: Callable[[Row], Row] | None
+    ) -> int:
+        sql, params = joined.update.of([arrange(row) for row in rows] if arrange else rows)
+        cursor = _cursor(connection, writes=True)
+        try:
+            cursor.execute(sql, params)
+            return cursor.rowcount
+        finally:
+            cursor.close()
+
+    def _joined(self, dialect: Dialect, sql: str) -> "_Joined | None":
+        if dialect.name not in self._joins:
+            self._joins[dialect.name] = _join(self._statement, self._columns, dialect.name, sql)
+        return self._joins[dialect.name]
+
     def _sql(self, dialect: Dialect) -> tuple[str, Callable[[Row], Row] | None]:
         known = self._compiled.get(dialect.name)
         if known is None:
             known = self._compiled[dialect.name] = _compile(self._statement, self._columns, dialect)
         return known
+
+
+class _Joined(NamedTuple):
+    """How rows are updated together: each in its place of a join, those of one key one after the other."""
+
+    update: JoinedUpdate
+    keys: Sequence[int]
+    """Where in a row stands what it is known by."""
+
+    def batches(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+        # A join meets a row once: what comes later for the same one is another statement. Sorted, as all locks are.
+        turns: dict[int, list[Row]] = {}
+        seen: Counter[Row] = Counter()
+        for row in sorted(rows, key=self._key):
+            key = self._key(row)
+            turns.setdefault(seen[key], []).append(row)
+            seen[key] += 1
+        for turn in turns.values():
+            yield from chunks(turn, JOINED_ROWS)
+
+    def _key(self, row: Row) -> Row:
+        return tuple(str(row[place]) for place in self.keys)
+
+
+def _join(statement: ClauseElement, columns: tuple[str, ...], dialect_name: str, sql: str) -> _Joined | None:
+    if not isinstance(statement, Update) or not isinstance(statement.table, Table):
+        return None
+    known = {name: key for name, key in _equal(statement.whereclause) if key in columns}
+    update = joined_update(dialect_name, sql, statement.table, known)
+    return _Joined(update, [columns.index(key) for key in known.values()]) if update else None
+
+
+def _equal(clause: Any) -> Iterator[tuple[str, str]]:
+    """The columns that a row must equal, with the parameters they are equal to."""
+    if isinstance(clause, BooleanClauseList) and clause.operator is operators.and_:
+        for each in clause.clauses:
+            yield from _equal(each)
+        return
+    is_equal = isinstance(clause, BinaryExpression) and clause.operator is operators.eq
+    if is_equal and isinstance(clause.left, Column) and isinstance(clause.right, BindParameter):
+        yield clause.left.name, clause.right.key
+
+
+def _is_small(row: Row) -> bool:
+    return not any(isinstance(value, str) and len(value) > JOINED_CHARACTERS for value in row)
 
 
 class PreparedIn:
