@@ -4,10 +4,11 @@ import hashlib
 import io
 import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,8 @@ from fastapi import FastAPI
 
 from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
+from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.entry import log
 from sellerwatch.entry.api.app import api
 from sellerwatch.entry.api.tokens import Role, issue
@@ -156,6 +159,19 @@ def new_database() -> bytes:
         house.upgrade()
         house.database.close()
         return file.read_bytes()
+
+
+@cache
+def memory_database() -> sqlite3.Connection:
+    """The same for databases in memory: a copy of it is made by `backup`."""
+    made = engine("sqlite://")
+    upgrade(made, now=datetime(2026, 3, 2, 9, tzinfo=UTC))
+    kept = sqlite3.connect(":memory:", check_same_thread=False)
+    raw = made.raw_connection()
+    raw.driver_connection.backup(kept)  # type: ignore[union-attr]
+    raw.close()
+    made.dispose()
+    return kept
 
 
 @asynccontextmanager

@@ -104,7 +104,7 @@ async def test_a_claim_is_about_so_many_products(store: Store) -> None:
 async def test_what_is_claimed_bears_its_owner_and_deadline_and_is_nobody_elses(
     store: Store, database: Database
 ) -> None:
-    await add(store, an_event(1), an_event(1, 2, due_at=at(99)))
+    await add(store, an_event(1), an_event(1, 2))
     assert len(await claim(store, owner="ticker-1")) == 1
     assert await claims(database) == [("SENDING", "ticker-1", at(30))] * 2
     assert await claim(store, owner="ticker-2") == []
@@ -114,6 +114,12 @@ async def test_rows_wait_while_their_first_is_not_due(store: Store) -> None:
     await add(store, an_event(1, 1, due_at=at(60)), an_event(1, 2))
     assert await claim(store, 59) == []
     assert [[event.version for event in rows] for rows in await claim(store, 60)] == [[1, 2]]
+
+
+async def test_a_row_that_is_not_due_yet_waits_behind_one_that_is(store: Store, database: Database) -> None:
+    await add(store, an_event(1), an_event(1, 2, due_at=at(99)), an_event(1, 3))
+    assert [[event.version for event in rows] for rows in await claim(store)] == [[1]]
+    assert [row[0] for row in await claims(database)] == ["SENDING", "WAITING", "WAITING"]
 
 
 async def test_behind_a_row_that_was_tried_the_others_wait_unclaimed(store: Store, database: Database) -> None:

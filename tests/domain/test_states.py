@@ -19,6 +19,7 @@ from builders import NOON, a_notice, a_publication, a_schedule, a_seller, a_task
 from sellerwatch.domain.breakers import Breaker, BreakerScope, BreakerState
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import ChangeKind, DocumentKind
+from sellerwatch.domain.drift import Breach, Measure
 from sellerwatch.domain.errors import Conflict, Refused, WrongVerb
 from sellerwatch.domain.executions import Execution, ExecutionStatus
 from sellerwatch.domain.identities import Identity, IdentityStatus, SealedToken, Verdict
@@ -31,6 +32,7 @@ from sellerwatch.domain.outbox import (
     TaskOutboxStatus,
 )
 from sellerwatch.domain.products import Product, ProductStatus, announce
+from sellerwatch.domain.quarantines import Quarantine, QuarantineStatus
 from sellerwatch.domain.raws import Raw, RawStatus
 from sellerwatch.domain.schedules import Schedule, ScheduleStatus
 from sellerwatch.domain.sellers import Seller, SellerStatus
@@ -119,6 +121,13 @@ def a_product(status: ProductStatus) -> Product:
     if status is ProductStatus.DELISTED:
         product.miss(NOON)
     return product
+
+
+BREACH = Breach(Measure.MISSING, "DETAIL.brandName", 0.9, 0.01, 90, 100, "1000")
+
+
+def a_quarantine(status: QuarantineStatus) -> Quarantine:
+    return with_status(Quarantine.open(an_id("run"), "nord", BREACH, NOON), status)  # type: ignore[no-any-return]
 
 
 SENDS: dict[str, Callable[[Any], object]] = {
@@ -217,7 +226,10 @@ MACHINES = [
             "wait": lambda execution: execution.wait(LATER),
             "grow": lambda execution: execution.grow(2),
             "count": lambda execution: execution.count(1, 1),
+            "saw_same": lambda execution: execution.saw_same(DocumentKind.DETAIL),
+            "saw_full_page": lambda execution: execution.saw_full_page(500),
             "end_list": lambda execution: execution.end_list(is_complete=True),
+            "ask_for_confirmation": lambda execution: execution.ask_for_confirmation(),
             "settle_list": lambda execution: execution.settle_list(),
             "complete_if_done": lambda execution: execution.complete_if_done(LATER),
             "fail": lambda execution: execution.fail("no answer", LATER),
@@ -229,6 +241,14 @@ MACHINES = [
             put_off: STARTED > STARTED
             wait: STARTED > STARTED
             grow: IN_PROGRESS > IN_PROGRESS
+            saw_same: STARTED > STARTED
+            saw_same: IN_PROGRESS > IN_PROGRESS
+            saw_same: COMPLETED > COMPLETED
+            saw_same: FAILED > FAILED
+            saw_full_page: STARTED > STARTED
+            saw_full_page: IN_PROGRESS > IN_PROGRESS
+            saw_full_page: COMPLETED > COMPLETED
+            saw_full_page: FAILED > FAILED
             count: STARTED > STARTED
             count: IN_PROGRESS > IN_PROGRESS
             count: COMPLETED > COMPLETED
@@ -291,6 +311,7 @@ MACHINES = [
         a_product_event,
         SENDS | {"supersede": lambda row: row.supersede(a_product_event(OutboxStatus.WAITING, version=2), LATER)},
         moves(SENDING_MOVES) | moves("supersede: WAITING > WAITING") | moves("supersede: SENDING > SENDING"),
+        frozenset({"undoes", "foretold"}),
     ),
     Machine(
         ScheduleNotice,
@@ -307,13 +328,19 @@ MACHINES = [
         {
             "processed": lambda raw: raw.processed(an_id("product"), LATER),
             "failed": lambda raw: raw.failed("DETAIL: not what it should be", LATER),
+            "hold": lambda raw: raw.hold(),
+            "done_with": lambda raw: raw.done_with("discarded", LATER),
             "again": lambda raw: raw.again(LATER),
+            "anew": lambda raw: raw.anew(LATER),
         },
         moves(
             """
             processed: PENDING > PROCESSED
             failed: PENDING > FAILED
-            again: FAILED PROCESSED > PENDING
+            hold: PENDING > HELD
+            done_with: PENDING HELD > PROCESSED
+            again: FAILED PROCESSED HELD > PENDING
+            anew: FAILED PROCESSED HELD > PENDING
             """
         ),
     ),
@@ -398,7 +425,36 @@ MACHINES = [
             apply: DELISTED > DELISTED
             """
         ),
-        frozenset({"discover", "data"}),
+        frozenset({"discover", "data", "copy"}),
+    ),
+    Machine(
+        Quarantine,
+        QuarantineStatus,
+        a_quarantine,
+        {
+            "hold": lambda quarantine: quarantine.hold(3, 2),
+            "release": lambda quarantine: quarantine.release(LATER),
+            "discard": lambda quarantine: quarantine.discard(LATER),
+            "supersede": lambda quarantine: quarantine.supersede(LATER),
+            "reprocess": lambda quarantine: quarantine.reprocess(LATER),
+            "reopen": lambda quarantine: quarantine.reopen(BREACH, LATER),
+            "settle": lambda quarantine: quarantine.settle(LATER),
+        },
+        moves(
+            """
+            hold: OPEN > OPEN
+            release: OPEN > RELEASED
+            discard: OPEN > DISCARDED
+            supersede: OPEN > SUPERSEDED
+            reprocess: OPEN > REPROCESSED
+            reopen: REPROCESSED > OPEN
+            settle: RELEASED > RELEASED
+            settle: DISCARDED > DISCARDED
+            settle: SUPERSEDED > SUPERSEDED
+            settle: REPROCESSED > REPROCESSED
+            """
+        ),
+        frozenset({"open"}),
     ),
 ]
 BY_NAME = {machine.aggregate.__name__: machine for machine in MACHINES}

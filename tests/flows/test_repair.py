@@ -146,17 +146,6 @@ async def test_all_that_failed_since_a_time_is_retried_in_batches(
     assert [event.status for event in await place.events(*events, early)] == [WAITING] * 5 + [FAILED]
 
 
-async def test_held_rows_are_released_or_discarded_and_others_are_not(place: Place) -> None:
-    held, other, waiting = (an_event(a_product(n), 1, status) for n, status in ((1, HELD), (2, HELD), (3, WAITING)))
-    await place.store.transact(lambda unit: unit.events.add([held, other, waiting]))
-    released = await place.repair.release([held.outbox_id, waiting.outbox_id])
-    assert released.done == 1
-    assert released.refused == [f"outbox row {waiting.outbox_id} is WAITING: it cannot release"]
-    assert (await place.repair.discard([other.outbox_id])).done == 1
-    kept = await place.events(held, other)
-    assert [(one.status, one.error_message) for one in kept] == [(WAITING, None), (COMPLETED, "discarded")]
-
-
 async def test_failed_raws_are_processed_once_more_all_of_them_or_those_named(place: Place) -> None:
     failed = [a_raw(number, raw_hash="a" * 32, status=RawStatus.FAILED, retry_count=3) for number in (1, 2, 3)]
     fine = a_raw(4, raw_hash="a" * 32)

@@ -96,9 +96,22 @@ def test_mutation_over_the_control_path_gives_the_account():
     assert len(sandbox.world.shops["atelier"].order) == 21
 
 
+def test_a_renamed_field_is_served_under_its_new_name_until_it_has_its_own_again():
+    sandbox = a_sandbox({"atelier": 3})
+    visitor = Visitor(sandbox).log_in()
+    [item_no, *_] = sandbox.world.listed()
+    before = visitor.ask(detail_path(item_no)).body
+    sandbox.answer("POST", "/__mutate", {}, b'{"rename": {"sellingPrice": "salePrice"}}', NOON)
+    renamed = visitor.ask(detail_path(item_no)).body
+    assert b'"sellingPrice"' not in renamed
+    assert renamed.replace(b'"salePrice"', b'"sellingPrice"') == before
+    sandbox.rename({})
+    assert visitor.ask(detail_path(item_no)).body == before
+
+
 @pytest.mark.parametrize(
     "body", [b"{", b"[]", b'{"share": 2}', b'{"share": "1"}', b'{"seed": "x"}', b'{"only": ["x"], "share": 1}',
-             b'{"add": {"atelier": "x"}}', b'{"only": "price"}']
+             b'{"add": {"atelier": "x"}}', b'{"rename": []}', b'{"rename": {"a": "\\""}}', b'{"only": "price"}']
 )  # fmt: skip
 def test_a_senseless_mutation_is_refused_in_one_line(body):
     reply = a_sandbox().answer("POST", "/__mutate", {}, body, NOON)

@@ -5,21 +5,18 @@ Several houses may live in one village: processes of one system on one file, or 
 
 import asyncio
 import hashlib
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
 import structlog
 
+from doors import memory_database
 from sellerwatch.adapters.chance import SeededChance
-from sellerwatch.adapters.sql.dialect import engine
-from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.domain.executions import Execution
 from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.entry.up import run_up
@@ -30,7 +27,7 @@ from sellerwatch.sandbox.sandbox import Sandbox
 from sellerwatch.sandbox.truth import disagreements
 from sellerwatch.settings import load
 from sellerwatch.wiring import House, Outside, build
-from simulation.virtual import BEGINNING, VirtualClock
+from simulation.virtual import VirtualClock
 from simulation.world import ORIGIN, SECRET, InProcessProductServer, InProcessTransport
 
 T = TypeVar("T")
@@ -341,24 +338,11 @@ def _house(
     )
 
 
-@cache
-def _empty() -> sqlite3.Connection:
-    """The schema, made once: every village begins with a copy of it."""
-    made = engine("sqlite://")
-    upgrade(made, now=BEGINNING)
-    kept = sqlite3.connect(":memory:", check_same_thread=False)
-    raw = made.raw_connection()
-    raw.driver_connection.backup(kept)  # type: ignore[union-attr]
-    raw.close()
-    made.dispose()
-    return kept
-
-
 def _furnish(house: House, identities: int) -> None:
     raw = house.database.engine.raw_connection()
     driver = raw.driver_connection
     assert driver is not None
-    _empty().backup(driver)
+    memory_database().backup(driver)
     driver.execute("UPDATE user_agent_pool SET is_active = 0 WHERE agent_id > ?", (identities,))
     raw.close()
 

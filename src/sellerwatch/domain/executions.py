@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.errors import WrongVerb
 
 LIST_ROUNDS_MAX = 3
@@ -32,6 +33,8 @@ class ListState(StrEnum):
     OPEN = "OPEN"
     COMPLETE = "COMPLETE"
     INCOMPLETE = "INCOMPLETE"
+    UNCONFIRMED = "UNCONFIRMED"
+    """Drawing its absences would delist too much of the shop at once: a person is asked, or the next crawl."""
     SETTLED = "SETTLED"
     """Its absences have been drawn; nothing more follows from this list."""
 
@@ -53,6 +56,13 @@ class Execution:
     next_attempt_at: datetime | None = None
     expected_items: int | None = None
     list_state: ListState = ListState.OPEN
+    same_lists: int = 0
+    """Entries of its lists that were the same to the byte, and so led to no document."""
+    same_details: int = 0
+    same_options: int = 0
+    full_pages: int = 0
+    """Pages of its lists that should have been full, by the list's own count."""
+    full_page_entries: int = 0
 
     @classmethod
     def start(cls, execution_id: str, schedule_id: str, seller_id: str, trigger_key: str, at: datetime) -> "Execution":
@@ -107,6 +117,19 @@ class Execution:
         self.completed_tasks += succeeded
         self.failed_tasks += failed
 
+    def saw_same(self, kind: DocumentKind) -> None:
+        """A document of it was known to the byte, or was not asked for because its list entry was."""
+        match kind:
+            case DocumentKind.MINI_SHOP:
+                self.same_lists += 1
+            case DocumentKind.DETAIL:
+                self.same_details += 1
+            case DocumentKind.OPTION:
+                self.same_options += 1
+
+    def saw_full_page(self, entries: int) -> None:
+        self.full_pages, self.full_page_entries = self.full_pages + 1, self.full_page_entries + entries
+
     def end_list(self, *, is_complete: bool) -> None:
         """All of its pages have ended. What an ended execution's list came to stays as it was drawn."""
         if not self.is_open:
@@ -118,6 +141,14 @@ class Execution:
         if self.is_open or self.list_state is ListState.OPEN:
             raise WrongVerb("execution", self.execution_id, f"{self.status}, list {self.list_state}", "settle_list")
         self.list_state = ListState.SETTLED
+
+    def ask_for_confirmation(self) -> None:
+        """Its absences wait for a person's word."""
+        if self.is_open or self.list_state is not ListState.COMPLETE:
+            raise WrongVerb(
+                "execution", self.execution_id, f"{self.status}, list {self.list_state}", "ask_for_confirmation"
+            )
+        self.list_state = ListState.UNCONFIRMED
 
     def complete_if_done(self, at: datetime) -> bool:
         if self.status is not ExecutionStatus.IN_PROGRESS or self.open_tasks:

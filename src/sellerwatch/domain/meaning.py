@@ -59,6 +59,8 @@ class Meaning:
         known is that value."""
         names = self._owned_by[document.kind]
         owned = {name: value for name, value in document.fields.items() if name in names}
+        if not self._tolerances:
+            return owned
         for name in self._tolerances.keys() & owned.keys():
             if _is_near(known.get(name), owned[name], self._tolerances[name]):
                 owned[name] = known[name]

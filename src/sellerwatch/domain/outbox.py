@@ -10,7 +10,7 @@ A row is claimed with an owner and a deadline; a claim that ran out puts it back
 the receiver itself failed. A task's row is published again (SENT ─▶ PENDING) whenever its task is to run again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -194,9 +194,9 @@ class _Announcement:
         self._only({OutboxStatus.HELD}, "release")
         self.status, self.next_attempt_at = OutboxStatus.WAITING, at
 
-    def discard(self, at: datetime) -> None:
+    def discard(self, at: datetime, note: str = "discarded") -> None:
         self._only({OutboxStatus.HELD}, "discard")
-        self.status, self.sent_at, self.error_message = OutboxStatus.COMPLETED, at, "discarded"
+        self.status, self.sent_at, self.error_message = OutboxStatus.COMPLETED, at, note
 
     def _only(self, allowed: set[OutboxStatus], verb: str) -> None:
         if self.status not in allowed:
@@ -212,6 +212,19 @@ class ProductEvent(_Announcement):
     version: int
     seen_at: datetime | None = None
     """When the answer that told of the change was received; see `lag`."""
+    quarantine_id: str | None = None
+    """HELD only, and never sent itself: what would be told when the quarantine is released."""
+
+    def foretold(self, quarantine_id: str) -> "ProductEvent":
+        """The same, as a HELD row of a quarantine, under an id of its own: its version may come to be another's."""
+        outbox_id = derived(self.outbox_id, f"foretold/{quarantine_id}")
+        return replace(
+            self,
+            outbox_id=outbox_id,
+            payload={**self.payload, "eventId": outbox_id},
+            status=OutboxStatus.HELD,
+            quarantine_id=quarantine_id,
+        )
 
     @property
     def lag(self) -> timedelta | None:
@@ -229,6 +242,12 @@ class ProductEvent(_Announcement):
         # How long it took was measured when it arrived.
         self.seen_at = None
 
+    def undoes(self, older: "ProductEvent") -> bool:
+        """Whether it changes back, exactly, what the version before it has changed."""
+        told = [(one["field"], one["new"], one["old"]) for one in self.payload["changes"]]
+        before = [(one["field"], one["old"], one["new"]) for one in older.payload["changes"]]
+        return older.version + 1 == self.version and bool(told) and sorted(told, key=_name) == sorted(before, key=_name)
+
     def supersede(self, older: "ProductEvent", at: datetime) -> None:
         """Take the place of an older row that was never sent: its changes are told with ours."""
         if older.product_id != self.product_id or older.version >= self.version:
@@ -241,6 +260,10 @@ class ProductEvent(_Announcement):
         if older.event_type is EventType.CREATED or (older.event_type is EventType.DELISTED and is_still_gone):
             self.event_type = older.event_type
         self.payload = {**self.payload, "eventType": self.event_type.value, "changes": changes}
+
+
+def _name(change: tuple[str, Any, Any]) -> str:
+    return change[0]
 
 
 @dataclass(slots=True)

@@ -1,7 +1,10 @@
 """Raws: what the marketplace answered, kept as it came, once per distinct content.
 
     PENDING ─▶ PROCESSED
-       ▲ └───▶ FAILED ─── retries left ─▶ PENDING
+       ▲ ├───▶ FAILED ─── retries left ─▶ PENDING
+       │ └───▶ HELD ──┬── released, or read once more ─▶ PENDING
+       │              └── discarded, or superseded ────▶ PROCESSED, with a note
+       '── by hand, from any of them
 
 A list's raw ripens when the crawl of its item has ended (or after a while): `next_attempt_at` says when it may be
 processed. The same content seen again later is the same row, PENDING again with the new moment.
@@ -20,6 +23,8 @@ class RawStatus(StrEnum):
     PENDING = "PENDING"
     PROCESSED = "PROCESSED"
     FAILED = "FAILED"
+    HELD = "HELD"
+    """It could be read, and waits in the quarantine of its execution (domain/quarantines.py)."""
 
 
 @dataclass(slots=True)
@@ -45,16 +50,30 @@ class Raw:
         self._only({RawStatus.PENDING}, "processed")
         self.status, self.product_id, self.processed_at, self.error_message = RawStatus.PROCESSED, product_id, at, note
 
+    def hold(self) -> None:
+        self._only({RawStatus.PENDING}, "hold")
+        self.status = RawStatus.HELD
+
+    def done_with(self, note: str, at: datetime) -> None:
+        """Nothing came of it, by its quarantine's end."""
+        self._only({RawStatus.PENDING, RawStatus.HELD}, "done_with")
+        self.status, self.processed_at, self.error_message = RawStatus.PROCESSED, at, note
+
     def failed(self, error: str, next_at: datetime) -> None:
         """It can't be understood: kept with its error."""
         self._only({RawStatus.PENDING}, "failed")
         self.status, self.error_message, self.next_attempt_at = RawStatus.FAILED, error, next_at
 
     def again(self, at: datetime) -> None:
-        """By the sweep while retries are left, or by hand."""
-        self._only({RawStatus.FAILED, RawStatus.PROCESSED}, "again")
+        """By the sweep while retries are left, by hand, or by its quarantine's end."""
+        self._only({RawStatus.FAILED, RawStatus.PROCESSED, RawStatus.HELD}, "again")
         self.retry_count += self.status is RawStatus.FAILED
         self.status, self.next_attempt_at = RawStatus.PENDING, at
+
+    def anew(self, at: datetime) -> None:
+        """As if it had just come: what became of it so far says nothing any more."""
+        self._only({RawStatus.FAILED, RawStatus.PROCESSED, RawStatus.HELD}, "anew")
+        self.status, self.next_attempt_at, self.retry_count, self.error_message = RawStatus.PENDING, at, 0, None
 
     def _only(self, allowed: set[RawStatus], verb: str) -> None:
         if self.status not in allowed:

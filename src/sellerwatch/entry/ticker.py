@@ -129,6 +129,8 @@ async def _absorb(house: House) -> int:
     _count(house, absorbed.changes)
     if absorbed.failed:
         structlog.get_logger().warning("raws not understood", failed=absorbed.failed, of=absorbed.raws)
+    if absorbed.held:
+        structlog.get_logger().warning("raws quarantined", held=absorbed.held, of=absorbed.raws)
     return absorbed.raws
 
 

@@ -33,6 +33,7 @@ from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
 from sellerwatch.steps.closing import Closing, cancel_tasks
+from sellerwatch.steps.holding import let_some_go
 
 _FIGURED_BACK = 31
 _DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
@@ -146,6 +147,7 @@ class Heal:
         return self._told("relay", found)
 
     async def failed_raws(self) -> int:
+        """Those with retries left, and those that an ended quarantine left behind."""
         at = self.clock.now()
 
         def work(unit: Unit) -> int:
@@ -153,7 +155,7 @@ class Heal:
             for raw in raws:
                 raw.again(at)
             unit.raws.save(raws)
-            return len(raws)
+            return len(raws) + let_some_go(unit, at, self.rules.batch)
 
         return self._told("absorb", await self.store.transact(work))
 

@@ -1,4 +1,4 @@
-"""Repair: what an operator does to what has failed, is held, or is to be done over.
+"""Repair: what an operator does to what has failed.
 
 Every verb is a row's own verb, written a batch at a time, one commit each: interrupted, it has done a part, and doing
 it again does the rest. A row that the rules refuse is named with the reason and stands in nobody's way.
@@ -64,14 +64,6 @@ class Repair:
             if some.done + some.superseded < BATCH:
                 return self._rung(repaired, "deliver")
 
-    async def release(self, outbox_ids: Sequence[str]) -> Repaired:
-        """HELD rows go on their way."""
-        return self._rung(await self._each_event(outbox_ids, ProductEvent.release), "deliver")
-
-    async def discard(self, outbox_ids: Sequence[str]) -> Repaired:
-        """HELD rows are never sent."""
-        return await self._each_event(outbox_ids, ProductEvent.discard)
-
     async def retry_raws(self, raw_ids: Sequence[str] | None = None) -> Repaired:
         """FAILED raws, these or all of them, are processed once more whatever was tried before."""
         repaired = Repaired()
@@ -112,13 +104,6 @@ class Repair:
                 for name in ("absorb", "delist", "relay"):
                     self.bell.ring(name)
                 return cancelled
-
-    async def _each_event(self, outbox_ids: Sequence[str], verb: Callable[[ProductEvent, datetime], None]) -> Repaired:
-        repaired = Repaired()
-        for ids in _batches(outbox_ids, BATCH):
-            work = partial(_events, outbox_ids=ids, verb=verb, at=self.clock.now())
-            _add(repaired, await self.store.transact(work))
-        return repaired
 
     async def _all_letters(self) -> AsyncIterator[list[DeadLetter]]:
         """Those that are there now: one that dies again meanwhile is not sent round and round."""
@@ -165,17 +150,6 @@ def _send_again(unit: Unit, repaired: Repaired, events: Sequence[ProductEvent], 
             event.completed(at, superseded_by(newer))
             repaired.done, repaired.superseded = repaired.done - 1, repaired.superseded + 1
     unit.events.put(changed)
-
-
-def _events(
-    unit: Unit, outbox_ids: Sequence[str], verb: Callable[[ProductEvent, datetime], None], at: datetime
-) -> Repaired:
-    repaired = Repaired()
-    events = unit.events.lock(outbox_ids)
-    found = {event.outbox_id for event in events}
-    repaired.refused += [f"no product outbox row {outbox_id}" for outbox_id in outbox_ids if outbox_id not in found]
-    unit.events.put([event for event in events if _do(repaired, partial(verb, event, at))])
-    return repaired
 
 
 def _retry_raws(unit: Unit, raw_ids: Sequence[str], at: datetime) -> Repaired:

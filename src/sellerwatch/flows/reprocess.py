@@ -5,8 +5,9 @@
 
 Only real differences become changes, and one per item: what the product rests on says the same when it is read the
 same. So it may be ended anywhere and begun again: what is done is found done, and the rest follows. Raws that FAILED
-and are newer than what the product rests on count; what waits to be absorbed is left to that. Nothing here can ask
-the marketplace: there is nobody to ask it with.
+and are newer than what the product rests on count; what waits to be absorbed is left to that. So is what was quarantined
+since: it is read once more there, whole observations at a time, and judged anew (domain/quarantines.py); a trial
+tells of it with the rest. Nothing here can ask the marketplace: there is nobody to ask it with.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -18,18 +19,22 @@ from typing import Any
 
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.documents import ChangeKind, DocumentKind
+from sellerwatch.domain.meaning import MEANING, Meaning
 from sellerwatch.domain.outbox import ProductEvent
 from sellerwatch.domain.products import Fetched, Product, announce
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id
 from sellerwatch.ports.marketplace import Reader
 from sellerwatch.ports.store import Head, RawSign, Store, Unit
 from sellerwatch.ports.time import Bell, Clock
+from sellerwatch.steps import holding
 from sellerwatch.steps.reading import NotUnderstood, is_foreign, read, sources_of
 
 ITEMS = 50
 """So many at a time: their documents are held in memory."""
+_HELD_AT_ONCE = 500
 SAMPLES = 3
 _READ = frozenset({RawStatus.PROCESSED, RawStatus.FAILED})
+_TRIED = _READ | {RawStatus.HELD}
 Pile = dict[tuple[int, DocumentKind], list[str]]
 """Of each item and kind the raws that may be read, the best one last."""
 
@@ -63,6 +68,8 @@ class Reprocessed:
     events: int = 0
     fields: dict[str, FieldTally] = field(default_factory=dict)
     not_understood: dict[str, FieldTally] = field(default_factory=dict)
+    quarantines: int = 0
+    """Whose documents are absorbed and judged anew; those are not counted here."""
 
     def count(self, change: Change) -> None:
         self.events += 1
@@ -77,21 +84,32 @@ class Reprocess:
     reader: Reader
     clock: Clock
     bell: Bell
+    meaning: Meaning = MEANING
 
     async def run(self, since: datetime, *, is_trial: bool = False) -> AsyncIterator[Reprocessed]:
         """After every few items, what came of it so far; at least once."""
         done = Reprocessed(await self.store.read(lambda unit: unit.raws.count_items_since(since)))
         transact = self.store.read if is_trial else self.store.transact
         after = 0
+        if not is_trial:
+            done.quarantines = await self._judge_anew(since)
         yield done
         while item_nos := await self.store.read(partial(_next_items, since=since, after=after)):
-            batch = _Batch(self.reader, since, self.clock.now(), is_trial=is_trial)
+            batch = _Batch(self.reader, self.meaning, since, self.clock.now(), is_trial=is_trial)
             some = await transact(partial(batch.work, item_nos=item_nos))
             _add(done, some)
             done.items, after = done.items + len(item_nos), item_nos[-1]
             if some.events and not is_trial:
                 self.bell.ring("deliver")
             yield done
+
+    async def _judge_anew(self, since: datetime) -> int:
+        """What is quarantined waits to be absorbed from now on; a crash in between leaves the rest to the sweep."""
+        at = self.clock.now()
+        ended = await self.store.transact(lambda unit: len(holding.reprocess(unit, since, at)))
+        while ended and await self.store.transact(lambda unit: holding.let_some_go(unit, at, _HELD_AT_ONCE)):
+            self.bell.ring("absorb")
+        return ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +125,7 @@ class _News:
 @dataclass(frozen=True, slots=True)
 class _Batch:
     reader: Reader
+    meaning: Meaning
     since: datetime
     at: datetime
     is_trial: bool
@@ -140,12 +159,12 @@ class _Batch:
 
     def _apply(self, product: Product, documents: Sequence[Fetched], execution_id: str, news: _News) -> None:
         before = deepcopy(product)
-        change = product.apply(documents, self.at, execution_id)
+        change = product.apply(documents, self.at, execution_id, self.meaning)
         if product != replace(before, updated_at=self.at):
             news.products.append(product)
         if change is None:
             return
-        event = announce(product, change)
+        event = announce(product, change, self.meaning)
         if {seen.raw_hash for seen in before.seen.values()}.issuperset(proof.raw_hash for proof in change.proofs):
             # The answer is old; that it says this is known since it was read anew.
             event.seen_at = self.at
@@ -159,7 +178,7 @@ class _Batch:
             raws = unit.raws.lock_by_id([raw_ids.pop() for raw_ids in pile.values()])
             for raw in raws:
                 key = (raw.item_no, raw.kind)
-                if raw.status not in _READ:
+                if raw.status not in (_TRIED if self.is_trial else _READ):
                     del pile[key]
                     continue
                 fetched = read(self.reader, raw)

@@ -34,6 +34,7 @@ _KINDS = {
     MINI_SHOP_OTHER_PATH: "MINI_SHOP",
     SEARCH_PATH: "SEARCH",
 }
+_DOCUMENTS = frozenset({"DETAIL", "OPTION", "MINI_SHOP", "SEARCH"})
 PAGE_SIZE_MAX = 500
 _HOME = "<!doctype html><html lang=ko><title>샌드박스 장터</title><body>어서 오세요</body></html>".encode()
 _COMPANIONS = ("nid=", "mustit_uid=")
@@ -65,6 +66,8 @@ class Market:
         self.gate = Gate(conditions)
         self.faults = Faults(conditions.seed, "faults", conditions.marketplace_rates())
         self.counts: Counter[tuple[str, int]] = Counter()
+        self.renamed: dict[str, str] = {}
+        """Keys of documents that are called otherwise from some day on, as on the real one: without a word."""
         self.disallowed = 0
         """Requests that its robots.txt forbids."""
         self.hang_out(conditions.robots)
@@ -79,6 +82,9 @@ class Market:
         asked = _taken_apart(target)
         self.disallowed += not self._rules.can_fetch(target, CRAWLER)
         reply = self._admitted(method, asked, headers, now)
+        if self.renamed and reply.status == 200 and asked.kind in _DOCUMENTS:
+            for old, new in self.renamed.items():
+                reply.body = reply.body.replace(f'"{old}":'.encode(), f'"{new}":'.encode())
         if self._conditions.latency_ms or self._conditions.jitter_ms:
             reply.delay += self._latency(target)
         if self._conditions.gzip and len(reply.body) > 512 and "gzip" in headers.get("accept-encoding", ""):

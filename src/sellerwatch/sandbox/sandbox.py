@@ -4,6 +4,7 @@
 server puts it on a socket. Beside the two there are `/__` paths to look inside and to change the world.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import cast
@@ -23,9 +24,11 @@ from sellerwatch.sandbox.truth import Difference, Truth, truth_of
 from sellerwatch.sandbox.world import World
 
 Json = dict[str, object]
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9]{0,60}")
 _HELP = {
     "GET /__stats": "requests, identities, violations, peaks, what robots.txt forbids, deliveries",
-    "POST /__mutate": '{"share": 0.01, "seed": 7, "only": ["price"], "add": {"shop": 3}, "remove": {"shop": 2}} -> what changed',
+    "POST /__mutate": '{"share": 0.01, "seed": 7, "only": ["price"], "add": {"shop": 3}, "remove": {"shop": 2}, '
+    '"rename": {"sellingPrice": "salePrice"}} -> what changed',
     "POST /__faults": '{"rates": {"html": 1}, "next": [{"path": "DETAIL", "fault": "html", "times": 2}], '
     '"receiver": {"rates": {}, "next": []}, "revokeTokens": true, "clear": true}',
     "POST /__robots": "the text of robots.txt from now on; to break it, stage a fault for ROBOTS",
@@ -104,6 +107,13 @@ class Sandbox:
         chosen = Chance(self.conditions.seed, "remove", seller, seed).sample(shop.order, amount)
         return self.world.remove_products(seller, chosen)
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """From now on these keys of the marketplace's documents have other names; all others have their own again."""
+        for old, new in names.items():
+            if not _KEY.fullmatch(old) or not _KEY.fullmatch(new):
+                raise Invalid("rename", f"{old} to {new}", "names of letters and digits")
+        self.market.renamed = dict(names)
+
     def stage(self, where: str, fault: Fault, times: int = 1) -> None:
         """The next requests of a path, a kind (DETAIL, PRODUCTS, ...) or `*` meet this fault."""
         faults = self.receiver.faults if where.partition("?")[0] in self._receiver_places() else self.market.faults
@@ -178,6 +188,11 @@ class Sandbox:
             raise Invalid("seed", seed, "a whole number")
         if not isinstance(only, list):
             raise Invalid("only", only, "a list of kinds")
+        names = asked.get("rename")
+        if names is not None:
+            if not isinstance(names, dict):
+                raise Invalid("rename", names, "an object of old and new names")
+            self.rename({str(old): str(new) for old, new in names.items()})
         changes = self.mutate(share, seed, tuple(map(str, only)))
         added = {seller: self.add_products(seller, amount) for seller, amount in _amounts(asked, "add").items()}
         removed = {

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.documents import DocumentKind, content_hash
 from sellerwatch.domain.errors import Invalid, Unreadable
+from sellerwatch.domain.executions import LIST_ROUND
 from sellerwatch.domain.outbox import backoff
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id
@@ -205,6 +206,7 @@ class Settling:
         task, fetched_at = harvest.task, harvest.asked.asked_at or writing.at
         if seen and seen.raw_hash == raw_hash:
             writing.touches.append(Touch(item_no, kind, raw_hash, fetched_at))
+            writing.closing.executions[task.execution_id].saw_same(kind)
             return
         if kind is not DocumentKind.MINI_SHOP:
             self._reader.verify(kind, item_no, body)
@@ -221,6 +223,8 @@ class Settling:
         execution = writing.closing.executions[task.execution_id]
         if listing.count is not None:
             execution.expected_items = listing.count
+        if self._is_full(task, listing):
+            execution.saw_full_page(len(listing.entries) + len(listing.bad))
         rows = [(entry.item_no, task.page_no) for entry in listing.entries]
         new = writing.unit.listings.add(task.execution_id, task.seller_id, rows)
         follow_ups: list[Task] = []
@@ -231,7 +235,10 @@ class Settling:
             is_followed = self._is_followed(writing, entry.item_no, entry.raw)
             ripe_at = self._absorbed_by(writing) if is_followed else writing.at
             self._take_in_document(writing, harvest, DocumentKind.MINI_SHOP, entry.item_no, entry.raw, ripe_at)
-            if is_followed:
+            if not is_followed:
+                execution.saw_same(DocumentKind.DETAIL)
+                execution.saw_same(DocumentKind.OPTION)
+            else:
                 follow_ups += item_tasks(task.execution_id, task.seller_id, entry.item_no, self._addresses, writing.at)
         for number, bad in enumerate(listing.bad):
             writing.raws.append(_bad_raw(task, bad.raw, bad.problem, number, writing.at))
@@ -242,6 +249,12 @@ class Settling:
             follow_ups.append(self._next_search(task, listing.next_path, writing.at))
         writing.closing.add_tasks(execution, follow_ups)
         return len(follow_ups)
+
+    def _is_full(self, task: Task, listing: Listing) -> bool:
+        """Whether the list itself says that this page is not its last."""
+        if listing.count is None:
+            return listing.next_path is not None
+        return (task.page_no % LIST_ROUND + 1) * self._rules.page_size <= listing.count
 
     def _absorbed_by(self, writing: _Writing) -> datetime:
         """An observation is absorbed whole, when the item's last task has ended (see Closing), or by then at the latest."""

@@ -30,6 +30,7 @@ from sellerwatch.domain.leadership import Engine
 from sellerwatch.flows.absorb import Absorb
 from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl, Orders
+from sellerwatch.flows.decide import Decide
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.explain import Explain
@@ -180,8 +181,9 @@ def build(
         heed=Heed(trigger, trigger_queue, min(poll_seconds, _POLL)) if trigger_queue else None,
         sync=Sync(store, rules, clock) if rules else None,
         layouts=tuple(layouts_of(settings)),
-        absorb=Absorb(store, reader, clock, chance, bell, traces=traces),
-        delist=Delist(store, clock, bell),
+        absorb=Absorb(store, reader, clock, chance, bell, settings.flap_seconds, traces=traces),
+        delist=Delist(store, clock, bell, settings.flap_seconds),
+        decide=Decide(store, clock, bell, settings.flap_seconds),
         deliver=_deliver(settings, owner, clock, chance, store, product_server, traces),
         announce=announce,
         identities=Identities(

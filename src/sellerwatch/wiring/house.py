@@ -13,6 +13,7 @@ from sellerwatch.domain.errors import Refused, Unavailable
 from sellerwatch.flows.absorb import Absorb
 from sellerwatch.flows.announce import Announce
 from sellerwatch.flows.crawl import Crawl
+from sellerwatch.flows.decide import Decide
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.explain import Explain
@@ -85,6 +86,7 @@ class House:
     """Of the queues that are somewhere else than in the database."""
     absorb: Absorb
     delist: Delist
+    decide: Decide
     deliver: Deliver | None
     """None without a product server: its rows wait."""
     announce: Announce

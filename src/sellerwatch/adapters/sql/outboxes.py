@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, func, null, select
 
 from sellerwatch.adapters.sql.tables import (
     crawler_task_outbox,
@@ -35,6 +35,7 @@ def _box(table: Any, about: ColumnElement[str], event: ColumnElement[str], join:
         columns.error_message,
         columns.created_at,
         columns.sent_at,
+        (columns.quarantine_id if "quarantine_id" in columns else null()).label("quarantine_id"),
     )
     return (rows.outerjoin(*join) if join else rows), columns.id, columns
 

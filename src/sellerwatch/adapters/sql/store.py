@@ -17,6 +17,7 @@ from sellerwatch.adapters.sql.stores import (
     executions,
     identities,
     leaderships,
+    listings,
     products,
     publications,
     raws,
@@ -24,6 +25,7 @@ from sellerwatch.adapters.sql.stores import (
     schedules,
     sellers,
     tasks,
+    trust,
 )
 from sellerwatch.ports import store as port
 from sellerwatch.ports.leading import Leaderships
@@ -40,6 +42,7 @@ class SqlUnit:
         "breakers",
         "changes",
         "chores",
+        "drift",
         "events",
         "executions",
         "identities",
@@ -48,6 +51,7 @@ class SqlUnit:
         "notices",
         "products",
         "publications",
+        "quarantines",
         "raws",
         "robots",
         "schedules",
@@ -60,7 +64,7 @@ class SqlUnit:
         self.schedules: port.SchedulesKept = schedules.SchedulesKept(session)
         self.notices: port.Notices = schedules.Notices(session)
         self.executions: port.Executions = executions.Executions(session)
-        self.listings: port.Listings = executions.Listings(session)
+        self.listings: port.Listings = listings.Listings(session)
         self.tasks: port.Tasks = tasks.Tasks(session)
         self.attempts: port.Attempts = tasks.Attempts(session)
         self.publications: port.Publications = publications.Publications(session)
@@ -68,6 +72,8 @@ class SqlUnit:
         self.products: port.Products = products.Products(session)
         self.changes: port.Changes = products.Changes(session)
         self.events: port.Events = events.Events(session)
+        self.drift: port.Drift = trust.Drift(session)
+        self.quarantines: port.Quarantines = trust.Quarantines(session)
         self.identities: port.Identities = identities.Identities(session)
         self.breakers: port.Breakers = identities.Breakers(session)
         self.leaderships: Leaderships = leaderships.Leaderships(session, pool_name)

@@ -28,6 +28,12 @@ LISTED = (
     Listed("doctor", "doctor", "Check settings, database, pool, queue, schedule and product server.", is_group=False),
     Listed("status", "status", "Show what runs, what waits and what failed.", is_group=False),
     Listed("explain", "explain", "Explain what holds a seller, a task or an identity up."),
+    Listed(
+        "drift",
+        "drift",
+        "Show which fields are not as declared, what is quarantined, and which changes were not told.",
+        is_group=False,
+    ),
     Listed("seller", "sellers", "Sellers: whose shops are watched, and how often."),
     Listed("product", "products", "Products: what is known of them, and how it came to be so."),
     Listed("agents", "agents", "Identities: whom requests are made as."),

@@ -12,9 +12,11 @@ from sellerwatch.entry.cli.options import Json, PageNo, Size, footer
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count, moment
+from sellerwatch.entry.console.trust import quarantine_table
+from sellerwatch.flows.decide import Decided
 from sellerwatch.flows.repair import BATCH, Repaired
 from sellerwatch.flows.resend import Resent
-from sellerwatch.ports.reports import Box, OutboxRow, Page
+from sellerwatch.ports.reports import Box, OutboxRow, Page, QuarantineRow
 
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 app = group("Outboxes: what is still to be sent, what could not be, what is held.")
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of rows, as `outbox list` shows them.")]
+HeldIds = Annotated[
+    list[str] | None, typer.Argument(metavar="ID", help="Ids of rows or quarantines, as `outbox held` shows them.")
+]
 
 
 @app.command("list", epilog="Example: sellerwatch outbox list --box product --status FAILED")
@@ -42,11 +47,16 @@ def list_rows(
 
 @app.command(epilog="Example: sellerwatch outbox held")
 def held(ctx: typer.Context, page: PageNo = 0, size: Size = 50, as_json: Json = False) -> None:
-    """List what is held back until somebody releases or discards it."""
-    _show(
-        run(ctx, lambda house: house.reports.outbox(Box.PRODUCT, status="HELD", page=page, size=size)),
-        as_json=as_json,
-    )
+    """List what is held back until somebody releases or discards it, and the quarantines it is held by."""
+
+    async def work(house: "House") -> tuple[Page[OutboxRow], Sequence[QuarantineRow]]:
+        rows = await house.reports.outbox(Box.PRODUCT, status="HELD", page=page, size=size)
+        return rows, await house.reports.quarantines(is_open=True)
+
+    found, quarantines = run(ctx, work)
+    if quarantines and not as_json:
+        draw(quarantine_table(quarantines))
+    _show(found, as_json=as_json)
 
 
 @app.command(epilog="Example: sellerwatch outbox retry --since 6h")
@@ -84,31 +94,31 @@ def retry(
 @app.command(epilog="Example: sellerwatch outbox release --all")
 def release(
     ctx: typer.Context,
-    ids: Ids = None,
+    ids: HeldIds = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that is held.")] = False,
 ) -> None:
-    """Let rows that are held go on their way."""
+    """Let what is held go on its way; a quarantine goes as a whole, whichever of its rows is named."""
 
-    async def work(house: "House") -> Repaired:
-        return await house.repair.release(await _held(house, ids))
+    async def work(house: "House") -> Decided:
+        return await house.decide.release(await _held(house, ids))
 
     _check(ctx, ids, everything=everything)
-    _tell(run(ctx, work), "released")
+    _tell_decided(run(ctx, work), "released")
 
 
 @app.command(epilog="Example: sellerwatch outbox discard 019a0000-0000-7000-8000-000000000000")
 def discard(
     ctx: typer.Context,
-    ids: Ids = None,
+    ids: HeldIds = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that is held.")] = False,
 ) -> None:
-    """Never send rows that are held."""
+    """Never send what is held; a quarantine goes as a whole, whichever of its rows is named."""
 
-    async def work(house: "House") -> Repaired:
-        return await house.repair.discard(await _held(house, ids))
+    async def work(house: "House") -> Decided:
+        return await house.decide.discard(await _held(house, ids))
 
     _check(ctx, ids, everything=everything)
-    _tell(run(ctx, work), "discarded")
+    _tell_decided(run(ctx, work), "discarded")
 
 
 @app.command(epilog="Example: sellerwatch outbox resend --seller dmont")
@@ -137,15 +147,21 @@ def tell_resent(done: Resent, *, is_trial: bool) -> None:
 
 
 async def _held(house: "House", ids: Sequence[str] | None) -> Sequence[str]:
-    return ids or await _rows(house, Box.PRODUCT, status="HELD")
+    if ids:
+        return ids
+    quarantines = await house.reports.quarantines(is_open=True)
+    alone = await _rows(house, Box.PRODUCT, status="HELD", alone=True)
+    return [*(row.quarantine_id for row in quarantines), *alone]
 
 
-async def _rows(house: "House", box: Box, *, status: str, since: datetime | None = None) -> list[str]:
-    """The ids of all rows of that status."""
+async def _rows(
+    house: "House", box: Box, *, status: str, since: datetime | None = None, alone: bool = False
+) -> list[str]:
+    """The ids of all rows of that status; `alone`: of those that no quarantine holds."""
     ids: list[str] = []
     number = 0
     while rows := await house.reports.outbox_after(box, number, BATCH, status=status, since=since):
-        ids += [row.outbox_id for row in rows]
+        ids += [row.outbox_id for row in rows if not (alone and row.quarantine_id)]
         number = rows[-1].number
     return ids
 
@@ -187,6 +203,19 @@ def _show(found: Page[OutboxRow], *, as_json: bool) -> None:
     draw(table(titles, rows))
     if more := footer(found.page, found.size, len(rows), found.total):
         say(more)
+
+
+def _tell_decided(decided: Decided, done: str) -> None:
+    for quarantine in decided.quarantines:
+        say(
+            f"the crawl of {quarantine.seller_id} is {done}: {count(quarantine.documents, 'document')}, "
+            f"{count(quarantine.events, 'event')}"
+        )
+    say(f"{count(decided.events, 'row')} {done}")
+    for line in decided.refused:
+        complain(f"error: {line}")
+    if decided.refused:
+        end_badly()
 
 
 def _tell(repaired: Repaired, done: str) -> None:

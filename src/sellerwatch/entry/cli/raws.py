@@ -60,6 +60,8 @@ def reprocess(
         f"{count(found.raws, 'raw')} of {count(found.items, 'item')} read once more; "
         f"{count(found.passed_over, 'raw')} passed over: older content, or waiting anyway"
     )
+    if found.quarantines:
+        say(f"{count(found.quarantines, 'quarantined crawl')} will be absorbed and judged anew, besides")
     for title, column, tallies in (
         ("changed", "field", found.fields),
         ("not understood", "where", found.not_understood),

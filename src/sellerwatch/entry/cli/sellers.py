@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import Refused, Unknown
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
 from sellerwatch.entry.cli.door import end_badly, group, run
@@ -118,6 +119,14 @@ def remove(ctx: typer.Context, seller_id: SellerId) -> None:
     """Remove an INACTIVE seller; what is known of its products stays."""
     run(ctx, lambda house: house.sellers.remove(seller_id))
     say(f"seller {seller_id} is removed")
+
+
+@app.command("confirm-delisting", epilog="Example: sellerwatch seller confirm-delisting dmont")
+def confirm_delisting(ctx: typer.Context, seller_id: SellerId) -> None:
+    """Let the products go that the last crawl did not show, although they are much of the shop."""
+    changes = run(ctx, lambda house: house.decide.confirm_delisting(seller_id))
+    gone = sum(ChangeKind.DELISTED in change.kinds for change in changes)
+    say(f"{count(gone, 'product')} of {seller_id} delisted")
 
 
 @app.command("import", epilog="Example: sellerwatch seller import sellers.csv   (columns: id,name,interval,source)")

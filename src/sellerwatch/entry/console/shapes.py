@@ -145,6 +145,7 @@ def reprocessed(found: Reprocessed) -> Shape:
         "passedOver": found.passed_over,
         "events": found.events,
         "created": found.created,
+        "quarantines": found.quarantines,
         "fields": {
             name: {
                 "count": tally.count,
@@ -192,6 +193,7 @@ def outbox(row: OutboxRow) -> Shape:
         "errorMessage": row.error_message,
         "createdAt": time(row.created_at),
         "sentAt": time(row.sent_at),
+        "quarantineId": row.quarantine_id,
     }
 
 

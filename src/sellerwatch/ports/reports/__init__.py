@@ -42,6 +42,7 @@ from sellerwatch.ports.reports.rows import (
     TaskRow,
     percent,
 )
+from sellerwatch.ports.reports.trust import DriftReport, DriftRow, QuarantineRow, SuppressedRow
 
 __all__ = [
     "LAGS_MAX",
@@ -55,6 +56,8 @@ __all__ = [
     "CrawlingFigures",
     "DeliveryRow",
     "Difference",
+    "DriftReport",
+    "DriftRow",
     "ExecutionDetail",
     "ExecutionRow",
     "IdentityRow",
@@ -66,10 +69,12 @@ __all__ = [
     "ProductCounts",
     "ProductRow",
     "ProofRow",
+    "QuarantineRow",
     "Reports",
     "ScheduleRow",
     "SellerDetail",
     "SellerRow",
+    "SuppressedRow",
     "SweepRow",
     "TaskRow",
     "VersionRow",
@@ -158,6 +163,12 @@ class Reports(Protocol):
 
     async def identity(self, name: int | str) -> IdentityRow | None:
         """By its number or its `user_agent_id`, unless retired."""
+
+    async def quarantines(self, *, is_open: bool) -> Sequence[QuarantineRow]:
+        """Those that are open, or have ended; the newest first, at most `LISTED_MAX`."""
+
+    async def drift(self, since: datetime) -> DriftReport:
+        """From that day on."""
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         """Of the day that begins and ends at these moments. When its tasks are forgotten, what was noted of it."""

@@ -176,6 +176,8 @@ class OutboxRow:
     error_message: str | None
     created_at: datetime
     sent_at: datetime | None
+    quarantine_id: str | None = None
+    """HELD only: what it foretells waits there."""
 
 
 @dataclass(frozen=True, slots=True)

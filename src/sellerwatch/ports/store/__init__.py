@@ -26,6 +26,7 @@ from sellerwatch.ports.store.crawling import (
     Tasks,
 )
 from sellerwatch.ports.store.keeping import Breakers, Chores, Identities, Usage
+from sellerwatch.ports.store.trust import Drift, Quarantines
 
 __all__ = [
     "Attempts",
@@ -33,6 +34,7 @@ __all__ = [
     "Changes",
     "Chores",
     "Claim",
+    "Drift",
     "Events",
     "Executions",
     "Head",
@@ -42,6 +44,7 @@ __all__ = [
     "Notices",
     "Products",
     "Publications",
+    "Quarantines",
     "RawSign",
     "Raws",
     "RobotsKept",
@@ -71,6 +74,8 @@ class Unit(Protocol):
     products: Products
     changes: Changes
     events: Events
+    drift: Drift
+    quarantines: Quarantines
     identities: Identities
     breakers: Breakers
     leaderships: Leaderships

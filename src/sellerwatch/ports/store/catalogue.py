@@ -71,6 +71,9 @@ class Raws(Protocol):
 
     def lock_failed(self, at: datetime, retries_max: int, count: int) -> list[Raw]: ...
     def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]: ...
+    def lock_held(self, execution_id: str, count: int, *, failed: bool = False) -> list[Raw]:
+        """HELD raws of the execution; with `failed` also those that FAILED."""
+
     def items_since(self, since: datetime, after_item: int, count: int) -> list[int]:
         """The next items behind that one, in the order of their numbers, of which anything was crawled since."""
 
@@ -102,12 +105,21 @@ class Changes(Protocol):
 
 
 class Events(Protocol):
-    """The product outbox."""
+    """The product outbox. HELD rows of a quarantine foretell what it would tell: they stand in nobody's way."""
 
     def add(self, events: Sequence[ProductEvent]) -> None: ...
+    def lock_waiting(self, product_ids: Iterable[str]) -> list[ProductEvent]:
+        """WAITING rows of these products."""
+
+    def foretell(self, events: Sequence[ProductEvent]) -> None:
+        """HELD rows of a quarantine, in place of those that were foretold under the same ids, also if they had ended."""
+
+    def lock_foretold(self, quarantine_id: str, count: int) -> list[ProductEvent]:
+        """HELD rows of the quarantine."""
+
     def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
         """Per product with a due row, the oldest due first: its first WAITING row and, when that was never tried, those
-        behind it that weren't either, by version: they may be told as one. All of them are SENDING now. A product with
+        behind it that weren't either and are due, by version: they may be told as one. All of them are SENDING now. A product with
         a row SENDING or HELD before them is skipped; rows whose first is not due yet wait."""
 
     def save(self, events: Sequence[ProductEvent], owner: str) -> int:

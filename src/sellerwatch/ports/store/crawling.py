@@ -81,7 +81,10 @@ class Executions(Protocol):
         as many as have about so many tasks, and one at least. And the last one's number; 0: there are no more."""
 
     def lock_unsettled(self, count: int) -> list[Execution]:
-        """Ended, its list not SETTLED, and no raw of it still PENDING."""
+        """Ended, its list neither SETTLED nor UNCONFIRMED, no raw of it still PENDING or HELD, and not quarantined."""
+
+    def lock_unconfirmed(self, seller_id: str) -> list[Execution]:
+        """The seller's whose absences wait for a person's word."""
 
 
 class Listings(Protocol):
@@ -100,6 +103,9 @@ class Listings(Protocol):
 
     def returned(self, execution_id: str) -> list[int]:
         """Listed and not gone, but DELISTED or with an absence counted."""
+
+    def active(self, seller_id: str) -> int:
+        """How many products of the seller are ACTIVE."""
 
     def forget(self, execution_id: str) -> None: ...
 

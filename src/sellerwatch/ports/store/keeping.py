@@ -63,12 +63,20 @@ class Breakers(Protocol):
     def save(self, breaker: Breaker, at: datetime) -> None: ...
 
 
+UNKNOWN_NAMES_MAX = 200
+OTHER_NAMES = "(others)"
+
+
 class Chores(Protocol):
     """What keeps the house: usage, drift, alerts, processes, figures, and what may be forgotten."""
 
     def log_usage(self, rows: Sequence[Usage]) -> None: ...
     def note_drift(self, rows: Sequence[tuple[DocumentKind, str, str, str]], at: datetime) -> None:
-        """(kind, field, problem, sample), counted by day."""
+        """(kind, field, problem, sample), counted by day. Of the unknown names of a kind `UNKNOWN_NAMES_MAX` a day are
+        told apart: an answer can be full of them."""
+
+    def note_suppressed(self, rule: str, times: int, at: datetime) -> None:
+        """So many changes were not told, by that rule; counted by day."""
 
     def raise_alert(self, name: str, severity: str, text: str, details: Mapping[str, Any], at: datetime) -> None:
         """Open, or still open: counted."""

@@ -34,6 +34,7 @@ from sellerwatch.adapters.sql.reports.rows import (
     wanted_products,
 )
 from sellerwatch.adapters.sql.reports.seller import seller_detail
+from sellerwatch.adapters.sql.reports.trust import drift_since, quarantines
 from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_schedule_executions,
@@ -51,6 +52,7 @@ from sellerwatch.ports.reports import (
     ChangeRow,
     CrawlingFigures,
     Difference,
+    DriftReport,
     ExecutionDetail,
     ExecutionRow,
     IdentityRow,
@@ -59,6 +61,7 @@ from sellerwatch.ports.reports import (
     Overview,
     Page,
     ProductRow,
+    QuarantineRow,
     SellerDetail,
     SellerRow,
     TaskRow,
@@ -194,6 +197,12 @@ class SqlReports:
         column = user_agent_pool.c.agent_id if isinstance(name, int) else user_agent_pool.c.user_agent_id
         rows = await self._rows(IDENTITY.where(column == name), identity_row)
         return rows[0] if rows else None
+
+    async def quarantines(self, *, is_open: bool) -> Sequence[QuarantineRow]:
+        return await self._read(lambda connection: quarantines(connection, is_open=is_open))
+
+    async def drift(self, since: datetime) -> DriftReport:
+        return await self._read(lambda connection: drift_since(connection, since))
 
     async def crawling(self, seller_id: str | None, day: date, start: datetime, end: datetime) -> CrawlingFigures:
         return await self._read(lambda connection: crawling(connection, seller_id, day, start, end))

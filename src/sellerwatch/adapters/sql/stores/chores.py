@@ -7,7 +7,7 @@ figures. What may be forgotten is the business of `prune`.
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, null, or_, select, update
 
@@ -23,6 +23,7 @@ from sellerwatch.adapters.sql.tables import (
     processes,
     products,
     sellers,
+    suppressed_changes,
     sweeps,
     token_usage_log,
 )
@@ -30,6 +31,7 @@ from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.store import Usage
+from sellerwatch.ports.store.keeping import OTHER_NAMES, UNKNOWN_NAMES_MAX
 
 _A = alerts.c
 _M = crawling_metrics_daily.c
@@ -51,6 +53,20 @@ _LOG = Prepared(
         "error_message",
         "request_timestamp",
     ),
+)
+Finding: TypeAlias = tuple[DocumentKind, str, str, str]
+UNKNOWN = "unknown"
+_NAMES = Prepared(
+    select(field_drift.c.field).where(
+        field_drift.c.data_type == bindparam("kind"),
+        field_drift.c.problem == bindparam("problem"),
+        field_drift.c.day == bindparam("day"),
+    ),
+    ("kind", "problem", "day"),
+)
+_SUPPRESSED = PerDialect(
+    lambda dialect: upsert(dialect, suppressed_changes, ["rule", "day"], ["last_at"], ["times"]),
+    ("rule", "day", "times", "last_at"),
 )
 _DRIFT_KEY = ("data_type", "field", "problem", "day")
 _DRIFT = PerDialect(
@@ -127,10 +143,14 @@ class Chores:
     def note_drift(self, rows: Sequence[tuple[DocumentKind, str, str, str]], at: datetime) -> None:
         columns, day, moment = field_drift.c, at.date().isoformat(), self._session.to_db(at)
         counted: dict[tuple[Any, ...], tuple[int, str | None]] = {}
-        for kind, field, problem, sample in rows:
+        for kind, field, problem, sample in self._bounded(rows, day):
             key = (kind.value, cut(field, columns.field), cut(problem, columns.problem), day)
             counted[key] = counted.get(key, (0, None))[0] + 1, cut(sample, columns.sample)
         self._session.many(_DRIFT, [(*key, times, sample, moment) for key, (times, sample) in sorted(counted.items())])
+
+    def note_suppressed(self, rule: str, times: int, at: datetime) -> None:
+        row = (cut(rule, suppressed_changes.c.rule), at.date().isoformat(), times, self._session.to_db(at))
+        self._session.run(_SUPPRESSED, row)
 
     def raise_alert(self, name: str, severity: str, text: str, details: Mapping[str, Any], at: datetime) -> None:
         told = dumps({"text": text, "details": dict(details)})
@@ -198,6 +218,24 @@ class Chores:
 
     def prune(self, what: str, before: datetime, count: int) -> int:
         return prune(self._session, what, before, count)
+
+    def _bounded(self, rows: Sequence[Finding], day: str) -> Sequence[Finding]:
+        """The rows, with unknown names beyond the day's bound counted as one."""
+        kinds = {kind for kind, _, problem, _ in rows if problem == UNKNOWN}
+        if not kinds:
+            return rows
+        known = {kind: {row[0] for row in self._session.rows(_NAMES, (kind.value, UNKNOWN, day))} for kind in kinds}
+        bounded: list[Finding] = []
+        for row in rows:
+            kind, field, problem, _ = row
+            if problem != UNKNOWN or field in known[kind]:
+                bounded.append(row)
+            elif len(known[kind]) < UNKNOWN_NAMES_MAX:
+                known[kind].add(field)
+                bounded.append(row)
+            else:
+                bounded.append((kind, OTHER_NAMES, problem, field))
+        return bounded
 
     def _stock(self) -> dict[str, tuple[int, int]]:
         """By seller: complete products, and how many the marketplace counts."""

@@ -5,12 +5,13 @@ sent, so that two sends never overtake each other. A claim walks over what is du
 `idx_open` whether a row is the first of its product: it never meets what was sent long ago.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from operator import itemgetter
+from typing import Any
 
-from sqlalchemy import bindparam, case, func, or_, select, update
+from sqlalchemy import bindparam, case, delete, func, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import SQLITE, skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
@@ -38,9 +39,10 @@ _COLUMNS = (
     "event_type",
     "version",
     "seen_at",
+    "quarantine_id",
 )
-_STATUS, _RETRIES, _ERROR, _PRODUCT, _VERSION = map(
-    _COLUMNS.index, ("status", "retry_count", "error_message", "product_id", "version")
+_STATUS, _RETRIES, _DUE, _ERROR, _PRODUCT, _VERSION = map(
+    _COLUMNS.index, ("status", "retry_count", "next_attempt_at", "error_message", "product_id", "version")
 )
 _STATE = ("status", "retry_count", "next_attempt_at", "error_message", "sent_at")
 _whole = select(*(_O[name] for name in _COLUMNS))
@@ -49,9 +51,13 @@ _unclaimed = {"claimed_by": None, "claimed_until": None}
 _other = product_outbox.alias("other")
 _same = _other.c.product_id == _O.product_id
 _is_under_way = select(_other.c.id).where(_same, _other.c.status == _SENDING).correlate(product_outbox).exists()
-_has_older = (
+_is_older = _other.c.version < _O.version
+# Two questions: the first is answered by the index alone, and there is seldom anything for the second.
+_has_older = select(_other.c.id).where(_same, _other.c.status == _WAITING, _is_older).correlate(product_outbox).exists()
+_has_held = (
     select(_other.c.id)
-    .where(_same, or_(_other.c.status == _WAITING, _other.c.status == _HELD), _other.c.version < _O.version)
+    # What is only foretold stands in nobody's way.
+    .where(_same, _other.c.status == _HELD, _is_older, _other.c.quarantine_id.is_(None))
     .correlate(product_outbox)
     .exists()
 )
@@ -65,6 +71,7 @@ _FIRSTS = Prepared(
             _O.next_attempt_at <= bindparam("at"),
             ~_is_under_way,
             ~_has_older,
+            ~_has_held,
         )
         .order_by(_O.next_attempt_at, _O.id)
         .limit(bindparam("count"))
@@ -73,7 +80,9 @@ _FIRSTS = Prepared(
 )
 _OPEN_OF = PreparedIn(
     lambda products: _whole.where(
-        _O.product_id.in_(products), or_(_O.status == _WAITING, _O.status == _HELD)
+        _O.product_id.in_(products),
+        or_(_O.status == _WAITING, _O.status == _HELD),
+        _O.quarantine_id.is_(None),
     ).with_for_update()
 )
 _UNDER_WAY = PreparedIn(
@@ -113,6 +122,13 @@ _FREE = PreparedIn(
         # It may have arrived: from now on it is not one that was never tried.
         .values({"status": _WAITING, "error_message": func.coalesce(_O.error_message, said(INTERRUPTED))} | _unclaimed)
     )
+)
+_TAKE_BACK = PreparedIn(lambda ids: delete(product_outbox).where(_O.outbox_id.in_(ids), _O.quarantine_id.is_not(None)))
+_LOCK_FORETOLD = Prepared(
+    _whole.where(_O.status == _HELD, _O.quarantine_id == bindparam("quarantine"))
+    .limit(bindparam("count"))
+    .with_for_update(),
+    ("quarantine", "count"),
 )
 _LOCK = PreparedIn(lambda ids: _whole.where(_O.outbox_id.in_(ids)).with_for_update())
 _LOCK_FAILED = Prepared(
@@ -156,10 +172,22 @@ class Events:
                 event.event_type.value,
                 event.version,
                 to_db(event.seen_at),
+                event.quarantine_id,
             )
             for event in events
         ]
         _ADD.put(self._session, rows)
+
+    def lock_waiting(self, product_ids: Iterable[str]) -> list[ProductEvent]:
+        events = self._events(self._session.rows_in(_OPEN_OF, product_ids))
+        return [event for event in events if event.status is OutboxStatus.WAITING]
+
+    def foretell(self, events: Sequence[ProductEvent]) -> None:
+        self._session.run_in(_TAKE_BACK, [event.outbox_id for event in events])
+        self.add(events)
+
+    def lock_foretold(self, quarantine_id: str, count: int) -> list[ProductEvent]:
+        return self._events(self._session.rows(_LOCK_FORETOLD, (quarantine_id, count)))
 
     def claim(self, claim: Claim, count: int) -> list[list[ProductEvent]]:
         firsts = [row[0] for row in self._session.rows(_FIRSTS, (self._session.to_db(claim.at), count))]
@@ -171,7 +199,7 @@ class Events:
             for row in self._session.rows_in(_UNDER_WAY, firsts):
                 groups[row[0]] = []
         # Only what is sent, or folded into it, is unpacked: a product may have a long way to catch up.
-        chosen = (_told_as_one(groups[product_id]) for product_id in firsts)
+        chosen = (_told_as_one(groups[product_id], self._session.to_db(claim.at)) for product_id in firsts)
         claimed = [self._events(rows) for rows in chosen if rows]
         ids = [event.outbox_id for rows in claimed for event in rows]
         self._session.run_in(_CLAIM, ids, (claim.owner, self._session.to_db(claim.until)))
@@ -227,7 +255,7 @@ class Events:
     def _event(self, row: Row) -> ProductEvent:
         session = self._session
         outbox_id, payload, created_at, status, retry_count, next_attempt_at, error_message, sent_at = row[:8]
-        product_id, event_type, version, seen_at = row[8:]
+        product_id, event_type, version, seen_at, quarantine_id = row[8:]
         return ProductEvent(
             outbox_id,
             loads(payload),
@@ -241,19 +269,20 @@ class Events:
             _EVENTS[event_type],
             version,
             session.from_db_or_none(seen_at),
+            quarantine_id,
         )
 
 
-def _told_as_one(rows: list[Row]) -> list[Row]:
-    """By version the first and, of those right behind it, the ones that were never tried, if it wasn't either. What is
-    held is not passed by."""
+def _told_as_one(rows: list[Row], at: Any) -> list[Row]:
+    """By version the first and, of those right behind it, the ones that are due and were never tried, if it wasn't
+    either. What is held is not passed by."""
     rows.sort(key=itemgetter(_VERSION))
-    first, untried = next(iter(rows), None), list(takewhile(_is_untried, rows))
+    first, untried = next(iter(rows), None), list(takewhile(lambda row: _is_untried(row, at), rows))
     if first is None or first[_STATUS] != OutboxStatus.WAITING:
         return []
     return untried or [first]
 
 
-def _is_untried(row: Row) -> bool:
-    """See ProductEvent.is_untried."""
-    return row[_STATUS] == OutboxStatus.WAITING and row[_RETRIES] == 0 and row[_ERROR] is None
+def _is_untried(row: Row, at: Any) -> bool:
+    """See ProductEvent.is_untried; and it is due."""
+    return row[_STATUS] == OutboxStatus.WAITING and row[_RETRIES] == 0 and row[_ERROR] is None and row[_DUE] <= at

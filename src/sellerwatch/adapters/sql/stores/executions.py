@@ -1,29 +1,28 @@
-"""Executions, and which items their lists showed.
+"""Executions.
 
 Promises what the port says. `open_key` is the seller's id while an execution is open and NULL afterwards: the unique
 index on it keeps a seller's executions to one at a time, however many triggers meet. The rates are written with the
 counters they follow from.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, literal_column, or_, select, update
+from sqlalchemy import bindparam, func, insert, literal_column, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, Session, cut, said
+from sellerwatch.adapters.sql.session import Session, cut, said
 from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_schedule_executions,
-    listings,
     product_raw_data,
-    products,
+    quarantines,
     sellers,
 )
 from sellerwatch.domain.executions import Balance, Counted, Execution, ExecutionStatus, ListState
-from sellerwatch.domain.products import ProductStatus
+from sellerwatch.domain.quarantines import QuarantineStatus
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.sellers import INTERVAL_DAYS_MIN
 from sellerwatch.domain.tasks import TaskStatus
@@ -31,6 +30,7 @@ from sellerwatch.ports.store import Claim
 
 _E = crawling_schedule_executions.c
 _T = crawler_tasks.c
+_SEEN = ("same_lists", "same_details", "same_options", "full_pages", "full_page_entries")
 _COLUMNS = (
     "execution_id",
     "schedule_id",
@@ -47,6 +47,7 @@ _COLUMNS = (
     "next_attempt_at",
     "expected_items",
     "list_state",
+    *_SEEN,
 )
 _CHANGING = (
     "status",
@@ -62,6 +63,7 @@ _CHANGING = (
     "next_attempt_at",
     "expected_items",
     "list_state",
+    *_SEEN,
 )
 _IDENTITY = ("execution_id", "schedule_id", "seller_id", "trigger_key", "started_at")
 _whole = select(*(_E[name] for name in _COLUMNS))
@@ -132,16 +134,31 @@ _pending = (
     select(product_raw_data.c.id)
     .where(
         product_raw_data.c.execution_id == _E.execution_id,
-        product_raw_data.c.status == said(RawStatus.PENDING),
+        or_(product_raw_data.c.status == said(RawStatus.PENDING), product_raw_data.c.status == said(RawStatus.HELD)),
     )
     .correlate(crawling_schedule_executions)
+)
+_quarantined = (
+    select(quarantines.c.id)
+    .where(quarantines.c.execution_id == _E.execution_id, quarantines.c.status == said(QuarantineStatus.OPEN))
+    .correlate(crawling_schedule_executions)
+)
+_WAITS = {ListState.UNCONFIRMED, ListState.SETTLED}
+_LOCK_UNCONFIRMED = Prepared(
+    _whole.where(
+        _E.seller_id == bindparam("seller"),
+        or_(_E.status == said(ExecutionStatus.COMPLETED), _E.status == said(ExecutionStatus.FAILED)),
+        _E.list_state == said(ListState.UNCONFIRMED),
+    ).with_for_update(),
+    ("seller",),
 )
 _LOCK_UNSETTLED = Prepared(
     skip_locked(
         _whole.where(
             _E.status.in_((said(ExecutionStatus.COMPLETED), said(ExecutionStatus.FAILED))),
-            _E.list_state.in_([said(state) for state in ListState if state is not ListState.SETTLED]),
+            _E.list_state.in_([said(state) for state in ListState if state not in _WAITS]),
             ~_pending.exists(),
+            ~_quarantined.exists(),
         ).limit(bindparam("count"))
     ),
     ("count",),
@@ -247,6 +264,9 @@ class Executions:
     def lock_unsettled(self, count: int) -> list[Execution]:
         return [self._execution(row) for row in self._session.rows(_LOCK_UNSETTLED, (count,))]
 
+    def lock_unconfirmed(self, seller_id: str) -> list[Execution]:
+        return [self._execution(row) for row in self._session.rows(_LOCK_UNCONFIRMED, (seller_id,))]
+
     def _changing(self, execution: Execution) -> Row:
         to_db = self._session.to_db
         return (
@@ -263,6 +283,11 @@ class Executions:
             to_db(execution.next_attempt_at),
             execution.expected_items,
             execution.list_state.value,
+            execution.same_lists,
+            execution.same_details,
+            execution.same_options,
+            execution.full_pages,
+            execution.full_page_entries,
         )
 
     def _one(self, statement: Prepared, params: Row) -> Execution | None:
@@ -272,7 +297,7 @@ class Executions:
     def _execution(self, row: Row) -> Execution:
         session = self._session
         execution_id, schedule_id, seller_id, trigger_key, status, started_at, total, completed, failed = row[:9]
-        completed_at, error, plan_attempts, next_attempt_at, expected_items, list_state = row[9:]
+        completed_at, error, plan_attempts, next_attempt_at, expected_items, list_state = row[9:15]
         return Execution(
             execution_id=execution_id,
             schedule_id=schedule_id,
@@ -289,6 +314,7 @@ class Executions:
             next_attempt_at=session.from_db_or_none(next_attempt_at),
             expected_items=expected_items,
             list_state=ListState(list_state),
+            **dict(zip(_SEEN, row[15:], strict=True)),
         )
 
 
@@ -301,72 +327,3 @@ def _balance(row: Row, tasks: dict[str, int]) -> Balance:
         said=Counted(completed, failed, total - completed - failed),
         found=Counted(succeeded, lost, sum(tasks.values()) - succeeded - lost),
     )
-
-
-_L = listings.c
-_P = products.c
-_of_execution = _L.execution_id == bindparam("execution")
-_seen_there = and_(_L.item_no == _P.item_no, _of_execution)
-_known = (
-    _P.seller_id == bindparam("seller"),
-    _P.status == said(ProductStatus.ACTIVE),
-    _P.first_seen_at < bindparam("before"),
-)
-
-_LIST = Additions(listings, ("execution_id", "item_no", "seller_id", "page_no"), "item_no", scope="execution_id")
-_COUNT = Prepared(select(func.count()).select_from(listings).where(_of_execution), ("execution",))
-_MARK_GONE = Prepared(
-    update(listings).where(_of_execution, _L.item_no == bindparam("item")), ("is_gone", "execution", "item")
-)
-_GONE = Prepared(
-    select(_P.item_no).join(listings, _seen_there).where(*_known, _L.is_gone == bindparam("yes")).order_by(_P.item_no),
-    ("execution", "seller", "before", "yes"),
-)
-_UNLISTED = Prepared(
-    select(_P.item_no)
-    .outerjoin(listings, _seen_there)
-    .where(*_known, or_(_L.item_no.is_(None), _L.is_gone == bindparam("yes")))
-    .order_by(_P.item_no),
-    ("execution", "seller", "before", "yes"),
-)
-_RETURNED = Prepared(
-    select(_L.item_no)
-    .join(products, _P.item_no == _L.item_no)
-    .where(
-        _of_execution,
-        _L.is_gone == bindparam("no"),
-        or_(_P.status == said(ProductStatus.DELISTED), _P.absences > bindparam("no")),
-    )
-    .order_by(_L.item_no),
-    ("execution", "no"),
-)
-_FORGET = Prepared(delete(listings).where(_of_execution), ("execution",))
-
-
-class Listings:
-    __slots__ = ("_session",)
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def add(self, execution_id: str, seller_id: str, rows: Sequence[tuple[int, int]]) -> set[int]:
-        listed = [(execution_id, item_no, seller_id, page_no) for item_no, page_no in rows]
-        return {row[1] for row in _LIST.put_new(self._session, listed, (execution_id,))}
-
-    def count(self, execution_id: str) -> int:
-        counted: int = self._session.rows(_COUNT, (execution_id,))[0][0]
-        return counted
-
-    def mark_gone(self, pairs: Sequence[tuple[str, int]]) -> None:
-        self._session.many(_MARK_GONE, [(1, execution_id, item_no) for execution_id, item_no in pairs])
-
-    def absent(self, execution_id: str, seller_id: str, *, is_complete: bool, before: datetime) -> list[int]:
-        statement = _UNLISTED if is_complete else _GONE
-        params = (execution_id, seller_id, self._session.to_db(before), 1)
-        return [row[0] for row in self._session.rows(statement, params)]
-
-    def returned(self, execution_id: str) -> list[int]:
-        return [row[0] for row in self._session.rows(_RETURNED, (execution_id, 0))]
-
-    def forget(self, execution_id: str) -> None:
-        self._session.run(_FORGET, (execution_id,))

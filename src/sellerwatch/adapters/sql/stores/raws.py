@@ -137,6 +137,15 @@ _LOCK_FAILED = [
     for kind in DocumentKind
 ]
 _LOCK_BY_ID = PreparedIn(lambda ids: _whole.where(_R.raw_id.in_(ids)).with_for_update())
+_LOCK_HELD = [
+    Prepared(
+        _whole.where(_R.execution_id == bindparam("execution"), _R.status == said(status))
+        .limit(bindparam("count"))
+        .with_for_update(),
+        ("execution", "count"),
+    )
+    for status in (RawStatus.HELD, RawStatus.FAILED)
+]
 # In the index on item and moment: no row is opened for it.
 _ITEMS_SINCE = Prepared(
     select(_R.item_no)
@@ -233,6 +242,12 @@ class Raws:
 
     def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]:
         return [self._raw(row) for row in self._session.rows_in(_LOCK_BY_ID, raw_ids)]
+
+    def lock_held(self, execution_id: str, count: int, *, failed: bool = False) -> list[Raw]:
+        found: list[Row] = []
+        for statement in _LOCK_HELD if failed else _LOCK_HELD[:1]:
+            found += self._session.rows(statement, (execution_id, count - len(found)))
+        return [self._raw(row) for row in found]
 
     def items_since(self, since: datetime, after_item: int, count: int) -> list[int]:
         return [row[0] for row in self._session.rows(_ITEMS_SINCE, (after_item, self._session.to_db(since), count))]

@@ -22,6 +22,7 @@ class OutboxResponse(Given):
     error_message: str | None = Field(examples=["answered 500"])
     created_at: str = Field(examples=[TIME])
     sent_at: str | None = Field(examples=[None])
+    quarantine_id: str | None = Field(description="HELD only: it foretells what waits there", examples=[None])
 
 
 class DeadLetterResponse(Given):
