@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.domain.errors import Unavailable
 
 
 def put(connection: Connection) -> int:
@@ -61,3 +62,13 @@ async def test_what_raises_leaves_nothing_behind_and_is_not_tried_again(file: Pa
     assert await database.read(count) == 0
     assert await database.write(put) == 1
     database.close()
+
+
+async def test_a_database_that_is_away_is_told_in_one_line_without_the_statement() -> None:
+    away = Database(engine("mysql://somebody:of-no-use@127.0.0.1:1/nowhere"))
+    with pytest.raises(Unavailable) as refusal:
+        await away.read(count)
+    away.close()
+    said = str(refusal.value)
+    assert said.startswith("database: Can't connect to MySQL server on '127.0.0.1'")
+    assert [word for word in ("\n", "SELECT", "of-no-use", "http") if word in said] == []

@@ -385,7 +385,7 @@ async def test_lesson_30_one_that_throws_keys_away_is_not_whole():
 
 async def test_a_server_that_came_back_with_what_it_had_kept_leads_no_more(tmp_path):
     """What it kept may be older than what it lent."""
-    options = ("--appendonly", "yes", "--dir", str(tmp_path))
+    options = ("--appendonly", "yes", "--appendfsync", "always", "--dir", str(tmp_path))
     with servers.a_redis(*options) as server:
         async with a_client(server) as client:
             await redis(client, FakeClock(), some_limits()).load(identities(3))

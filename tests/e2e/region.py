@@ -37,6 +37,13 @@ class Region(Town):
         self.role(role)
         return role
 
+    def supervise(self) -> None:
+        """Start again what ended by itself, as whoever runs it would: without its database a process does not begin."""
+        for place, (role, running) in enumerate(self.at_work):
+            if not running.is_alive():
+                assert "error: database: " in running.says(), running.says()[-2000:]
+                self.at_work[place] = (role, self.start(role, "--port", "0"))
+
     def is_alive(self) -> bool:
         return all(running.is_alive() for _, running in self.at_work)
 

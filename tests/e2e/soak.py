@@ -28,7 +28,11 @@ STRIKES = (
     "redis flushed",
     "queue",
 )
+MOST = {"redis lost": 2, "redis flushed": 2}
+"""With each, what can't be known counts as spent: more often, and for the rest of the hour there is nothing to crawl with."""
 AWAY_SECONDS = 10.0
+AGAIN = 0.2
+"""So often a strike is followed by changes in the shops and another crawl."""
 QUICK = {
     "claim_seconds": 5,
     "lease_seconds": 12,
@@ -63,12 +67,20 @@ def soak(region: Region, shops: dict[str, int], chance: random.Random, seconds: 
     ends, done = time.monotonic() + seconds, Counter[str]()
     while time.monotonic() < ends:
         pause(chance.uniform(1, 8))
-        what = chance.choice(STRIKES)
+        what = chance.choice([each for each in STRIKES if done[each] < MOST.get(each, seconds)])
         strike(region, what, chance)
         done[what] += 1
+        region.supervise()
+        if chance.random() < AGAIN:
+            # An open crawl is left alone, and the changes are seen by the next one.
+            region.mutate(0.02, seed=chance.randrange(2**32))
+            done["crawls begun meanwhile"] += region.type("crawl", chance.choice(sorted(shops))).code == 0
+    pause(AWAY_SECONDS)
+    region.supervise()
+    until(lambda: not region.open_things(), PATIENCE, lambda: what_holds(region))
+    region.mutate(0.02, seed=chance.randrange(2**32))
     for seller in shops:
-        region.mutate(0.02, seed=seed)
-        done["crawl"] += region.type("crawl", seller).code == 0
+        region.does("crawl", seller)
     settled(region)
     return done
 
@@ -99,9 +111,17 @@ def strike(region: Region, what: str, chance: random.Random) -> None:
 
 def settled(region: Region) -> None:
     """Everything at its end, true, delivered in order, within budget, and every process alive."""
-    until(lambda: not region.open_things(), PATIENCE, lambda: f"still open: {region.open_things()}")
+    until(lambda: not region.open_things(), PATIENCE, lambda: what_holds(region))
     assert region.is_alive(), [running.says()[-2000:] for _, running in region.at_work if not running.is_alive()]
     region.check_truth()
+
+
+def what_holds(region: Region) -> str:
+    sellers = region.rows(
+        "SELECT seller_id FROM crawling_schedule_executions WHERE status IN ('STARTED', 'IN_PROGRESS')"
+    )
+    told = [region.type("explain", "seller", str(seller)).out for (seller,) in sellers]
+    return "\n".join([f"still open: {region.open_things()}", *told])
 
 
 def _asked() -> argparse.Namespace:

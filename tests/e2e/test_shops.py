@@ -15,6 +15,7 @@ from sellerwatch.sandbox.truth import agrees
 pytestmark = pytest.mark.slow
 
 SHOPS = {"atelier": 1200, "lunaire": 600}
+ROBOTS = 1
 CRAWL = (1 + 3 + 2 * 1200) + (1 + 2 + 2 * 600)
 """Requests: each shop's count, its list pages, and two documents of every item; tokens come on top."""
 CRAWL_SECONDS = 240
@@ -45,7 +46,7 @@ def test_two_shops_are_known_whole_and_then_exactly_what_changed(tmp_path: Path)
         seen = town.stats()
         tokens = sum(visitor["tokens"] for visitor in seen["identities"].values())
         assert tokens == len(seen["identities"]) == 100
-        assert seen["requests"]["byStatus"] == {"200": 2 * CRAWL + tokens}
+        assert seen["requests"]["byStatus"] == {"200": 2 * CRAWL + tokens + ROBOTS}
         assert (seen["violations"], seen["receiver"]["repeats"]) == (0, 0)
         assert seen["receiver"]["requests"] == 1800 + 18
 

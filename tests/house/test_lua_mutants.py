@@ -9,11 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOME = (
-    "take_back()",
-    "call('RPUSH', RATE, now_text)",
     "if now >= leads then return { now, 'AWAY', now + 1000000, {} } end",
     "set(member, 'lease', nil)",
-    "if now < last then now = last end",
     "if its[1] ~= ARGV[3] or not its[2] then return 0 end",
 )
 

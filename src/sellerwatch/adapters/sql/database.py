@@ -20,7 +20,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 
 from sellerwatch.adapters.sql.dialect import SQLITE, opened, reading
-from sellerwatch.adapters.sql.trouble import Meaning, meaning
+from sellerwatch.adapters.sql.trouble import Meaning, meaning, said
 from sellerwatch.domain.errors import Unavailable
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Database:
                     raise
                 tries += 1
                 if not self._may_go_on(what, tries, waited):
-                    raise Unavailable(f"database: {error}") from error
+                    raise Unavailable(f"database: {said(error)}") from error
             self.tries_again[what] += 1
             waited += await self._pause(tries)
 
@@ -127,7 +127,7 @@ class Database:
             except Exception as error:
                 self._let_go(connection, error)
                 if meaning(error) is Meaning.LOST:
-                    raise Unavailable(f"database: whether it was committed is not known ({error})") from error
+                    raise Unavailable(f"database: whether it was committed is not known ({said(error)})") from error
                 raise
             return result
 

@@ -56,6 +56,13 @@ def meaning(error: BaseException) -> Meaning:
     return _MYSQL.get(first, Meaning.MISTAKE) if isinstance(first, int) else Meaning.MISTAKE
 
 
+def said(error: Exception) -> str:
+    """What the database itself said, in one line: neither the statement nor what it was given."""
+    told = getattr(error, "orig", None) or error
+    text = next((part for part in reversed(told.args) if isinstance(part, str)), "") or str(told)
+    return " ".join(text.split()) or type(told).__name__
+
+
 def says_twice(error: Exception) -> bool:
     """Whether a unique index refused it: SQLite's UNIQUE and PRIMARYKEY, MySQL's ER_DUP_ENTRY."""
     told = getattr(error, "orig", None) or error
