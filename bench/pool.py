@@ -91,11 +91,11 @@ class Cost:
 async def main(options: argparse.Namespace) -> None:
     console = Console(width=150)
     table = Table(title=f"at concurrency {CONCURRENCY}", title_justify="left", caption_justify="left")
-    for name in ("identities", "", "leases/s", "of ceiling", "server us", "best us", "of 100's"):
+    for name in ("identities", "", "lease/s", "of top", "server us", "best us", "of 100's"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    for name in ("reports/s", "of ceiling", "server us", "best us"):
+    for name in ("report/s", "of top", "server us", "best us"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("moving window of limits", justify="right", no_wrap=True)
+    table.add_column("moving window", justify="right", no_wrap=True)
     with a_redis() as server:
         async with Redis.from_url(server.url, max_connections=CONCURRENCY, **PATIENT) as client:
             top, best_of_first = Cost(), dict.fromkeys(("fresh", "99 % spent", "all spent"), 0.0)
@@ -106,7 +106,7 @@ async def main(options: argparse.Namespace) -> None:
                     best_of_first[name] = of_first or costs.lease.best_us
                     other = await by_limits(client, server.url, size, name) if size <= options.limits_to else ""
                     table.add_row(*row(size, name, costs, best_of_first[name]), other)
-            table.caption = f"ceiling: an EVALSHA of one HINCRBY; best {top.best_us:.1f} us on the server"
+            table.caption = f"top: an EVALSHA of one HINCRBY; best {top.best_us:.1f} us on the server"
             console.print(table)
             console.print(await ten(client))
             if options.memory:
