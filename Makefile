@@ -85,6 +85,10 @@ bench: setup-dev ## CPU per product and peak memory, beside a bare loop and a we
 soak: setup-dev servers ## the distributed system on real engines under random kills, and what became of it
 	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SOAK)
 
+simulate-nightly: setup-dev ## for hours: a death at every crossing, then two thousand seeds of bad days
+	@$(BIN)/sellerwatch simulate --deaths 1
+	@$(BIN)/sellerwatch simulate --count 2000
+
 ##@ To keep it
 
 lock: setup ## new versions of everything, with hashes, naming no host

@@ -8,6 +8,7 @@ adapters    how                 one technology per file or folder
 sandbox     a fake marketplace and product server
 settings    what may differ     the only reader of the environment
 wiring      who uses what       the only room that knows every tool
+simulation  a whole town of houses on virtual time, and its bad luck
 entry       doors               command line, API, ticker, worker
 """
 

@@ -9,9 +9,9 @@ import pytest
 
 from sellerwatch.ports.wire import RawReply
 from sellerwatch.sandbox.faults import Fault
+from sellerwatch.simulation.ends import InProcessTransport
 from simulation.village import NEVER, Village, a_village, on_file
 from simulation.virtual import run_virtually
-from simulation.world import InProcessTransport
 
 QUIET = {"sweep_seconds": NEVER, "site_requests_per_second": 100, "identities": 40}
 DAY = timedelta(days=1)

@@ -26,9 +26,9 @@ from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.sandbox import Sandbox
 from sellerwatch.sandbox.truth import disagreements
 from sellerwatch.settings import load
+from sellerwatch.simulation.ends import ORIGIN, SECRET, InProcessProductServer, InProcessTransport
 from sellerwatch.wiring import House, Outside, build
 from simulation.virtual import VirtualClock
-from simulation.world import ORIGIN, SECRET, InProcessProductServer, InProcessTransport
 
 T = TypeVar("T")
 NEVER = 1_000_000

@@ -3,6 +3,7 @@
     WAITING ─▶ PUBLISHED ─▶ RUNNING ─▶ SUCCESS
        │           │           ├─────▶ RETRY ─▶ PUBLISHED     while retries are left; waiting costs none
        │           │           └─────▶ FAILED                 retries used up, or the failure is permanent
+       │           ├─────────────────▶ RETRY                  its message was lost
        └───────────┴─────────────────▶ FAILED                 cancelled, or never to be published
 
 A claim is an attempt's id with an owner and a deadline. Whoever's claim has run out may be doubled by a new attempt;

@@ -24,6 +24,7 @@ LISTED = (
     Listed("worker", "run", "Run a worker alone; any number of processes.", is_group=False),
     Listed("scheduler", "run", "Run the rest alone; any number of processes.", is_group=False),
     Listed("sandbox", "run", "Run the fake marketplace and product server alone, to develop against.", is_group=False),
+    Listed("simulate", "simulate", "Live through bad days on virtual time.", is_group=False),
     Listed("crawl", "run", "Crawl a seller now, or cancel a crawl.", is_group=False),
     Listed("doctor", "doctor", "Check settings, database, pool, queue, schedule and product server.", is_group=False),
     Listed("status", "status", "Show what runs, what waits and what failed.", is_group=False),

@@ -1,6 +1,6 @@
-"""The simulated world's ends: the sandbox without sockets, as the marketplace's transport and as the product server."""
+"""The ends of the simulated world: the sandbox without sockets, as the marketplace and as the product server."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from sellerwatch.ports.wire import NoAnswerWhy, NoReply, RawReply
 from sellerwatch.sandbox.sandbox import Sandbox
 
 ORIGIN = "http://127.0.0.1:9"
-SECRET = "whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gtc2FuZGJveA=="
+SECRET = "whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gtc2FuZGJveA=="  # noqa: S105 - the sandbox' own
 
 
 class InProcessTransport:
@@ -23,13 +23,19 @@ class InProcessTransport:
     def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
         self._sandbox, self._clock = sandbox, clock
         self.trace: list[str] = []
+        self.heard: Callable[[str, str, RawReply, float], None] | None = None
+        """Who looks on: target, User-Agent, the answer, and when."""
 
     async def send(
         self, url: str, headers: Mapping[str, str], *, connect_timeout: float, total_seconds: float, max_bytes: int
     ) -> RawReply:
+        del connect_timeout  # nothing is dialled
         target = url.removeprefix(ORIGIN)
         self.trace.append(f"{self._clock.now():%F %T.%f} {headers['User-Agent']} {target}")
         reply = self._sandbox.answer("GET", target, headers, b"", self._clock.now().timestamp())
+        raw = RawReply(reply.status, [(name.lower(), value) for name, value in reply.headers], reply.body)
+        if self.heard:
+            self.heard(target, headers["User-Agent"], raw, self._clock.monotonic())
         if reply.delay > total_seconds:
             await self._clock.sleep(total_seconds)
             raise NoReply(NoAnswerWhy.TIMEOUT, f"no answer within {total_seconds:g} s")
@@ -38,7 +44,7 @@ class InProcessTransport:
             raise NoReply(NoAnswerWhy.CONNECTION, "the connection was lost")
         if len(reply.body) > max_bytes:
             raise NoReply(NoAnswerWhy.TOO_LARGE, "too many bytes")
-        return RawReply(reply.status, [(name.lower(), value) for name, value in reply.headers], reply.body)
+        return raw
 
 
 class InProcessProductServer:
@@ -62,3 +68,7 @@ class InProcessProductServer:
             return Receipt(None, error="the connection was lost")
         asked = dict(reply.headers).get("Retry-After")
         return Receipt(reply.status, retry_after(asked, self._clock.now()))
+
+    async def versions(self, _url: str, _at: datetime) -> bytes:
+        held = self._sandbox.receiver.versions()
+        return b"".join(orjson.dumps({"itemNo": item_no, "version": held[item_no]}) + b"\n" for item_no in held)

@@ -1,0 +1,148 @@
+"""Simulations: whole houses through bad days on virtual time, and what came of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sellerwatch.entry.cli.door import end_badly
+from sellerwatch.entry.cli.options import Json
+from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
+from sellerwatch.entry.console.text import count, grouped
+
+if TYPE_CHECKING:
+    from sellerwatch.simulation.place import Outcome, Scenario
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: sellerwatch simulate --seed 7 --story")
+def simulate(
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed tells the same story.")] = 1,
+    seeds: Annotated[int, typer.Option("--count", min=1, help="So many seeds, from that one on.")] = 1,
+    faults: Annotated[
+        str, typer.Option("--faults", metavar="all|light|none|NAME,…", help="What may go wrong; see --list.")
+    ] = "all",
+    deaths: Annotated[
+        int, typer.Option("--deaths", min=0, help="Instead: a process dies at every N-th of its crossings, once each.")
+    ] = 0,
+    is_told: Annotated[bool, typer.Option("--story", help="Tell the story of each seed.")] = False,
+    is_listed: Annotated[bool, typer.Option("--list", help="Show what can go wrong.")] = False,
+    json: Json = False,
+) -> None:
+    """Live through bad days on virtual time. Real houses, a simulated world, every invariant checked from outside."""
+    if is_listed:
+        _list_faults()
+        return
+    outcomes = []
+    for scenario in _deaths(seed, deaths) if deaths else _scenarios(seed, seeds, faults):
+        outcome = _lived(scenario)
+        outcomes.append(outcome)
+        if not json:
+            _tell(outcome, is_told=is_told)
+        if outcome.violations and not json:
+            _tell_smallest(outcome)
+    if json:
+        put_json([_shape(outcome) for outcome in outcomes])
+    else:
+        _account(outcomes)
+    if any(outcome.violations for outcome in outcomes):
+        complain("error: an invariant was violated")
+        end_badly()
+
+
+def _lived(scenario: "Scenario") -> "Outcome":
+    from sellerwatch.entry.up import run_up  # noqa: PLC0415 - everything is behind it
+    from sellerwatch.simulation.town import lived  # noqa: PLC0415
+
+    return lived(scenario, run_up)
+
+
+def _scenarios(seed: int, seeds: int, faults: str) -> Iterator["Scenario"]:
+    from sellerwatch.simulation.faults import LIGHT, drawn  # noqa: PLC0415
+    from sellerwatch.simulation.town import scenario_of  # noqa: PLC0415
+
+    for each in range(seed, seed + seeds):
+        scenario = scenario_of(each)
+        if faults != "all":
+            among = {"light": LIGHT, "none": ()}.get(faults) or tuple(filter(None, faults.split(",")))
+            scenario = replace(scenario, rates={} if faults == "none" else drawn(each, among))
+        yield scenario
+
+
+def _deaths(seed: int, step: int) -> Iterator["Scenario"]:
+    """One short walk of one small shop; its process dies at the next crossing each time."""
+    from sellerwatch.simulation.place import Scenario  # noqa: PLC0415
+
+    scenario = Scenario(seed, {"shop1": 1}, identities=4, houses=1, hours=0.5, rates={}, crawl_hours=9)
+    crossings = _lived(scenario).crossings
+    for die_at in range(0, crossings, step):
+        yield replace(scenario, die_at=die_at)
+
+
+def _tell(outcome: "Outcome", *, is_told: bool) -> None:
+    scenario = outcome.scenario
+    if is_told:
+        for line in outcome.timeline:
+            say(line)
+    where = f"seed {scenario.seed}" if scenario.die_at is None else f"death at crossing {scenario.die_at}"
+    say(
+        f"{where}: {outcome.days:.1f} days, {count(outcome.requests, 'request')}, "
+        f"{count(sum(outcome.happened.values()), 'fault')} of {count(len(outcome.happened), 'kind')}, "
+        f"{count(len(outcome.violations), 'violation')}, trace {outcome.fingerprint[:12]}"
+    )
+
+
+def _tell_smallest(outcome: "Outcome") -> None:
+    from sellerwatch.simulation.story import shrunk  # noqa: PLC0415
+
+    for violation in outcome.violations:
+        complain(f"  {violation}")
+    smallest = shrunk(outcome, _lived)
+    scenario = smallest.scenario
+    say(
+        f"  the same happens with {scenario.houses} process(es), shops {dict(scenario.shops)}, {scenario.hours:g} h and:"
+    )
+    say(f"  {', '.join(f'{name} {rate:g}' for name, rate in scenario.rates.items()) or 'no fault at all'}")
+    for line in smallest.timeline:
+        say(f"  {line}")
+
+
+def _account(outcomes: list["Outcome"]) -> None:
+    happened: Counter[str] = Counter()
+    for outcome in outcomes:
+        happened.update(outcome.happened)
+    if happened:
+        rows = [(name, grouped(times)) for name, times in happened.most_common()]
+        draw(table(["what went wrong", right("times")], rows))
+    days = sum(outcome.days for outcome in outcomes)
+    violations = sum(len(outcome.violations) for outcome in outcomes)
+    say(f"{count(len(outcomes), 'story', 'stories')}, {days:.1f} days lived, {count(violations, 'violation')}")
+
+
+def _list_faults() -> None:
+    from sellerwatch.simulation.faults import KINDS  # noqa: PLC0415
+
+    rows = [(kind.name, kind.where, kind.about, f"{kind.most:g}", kind.unit) for kind in KINDS]
+    draw(table(["name", "strikes", "what happens", right("at most"), ""], rows))
+
+
+def _shape(outcome: "Outcome") -> dict[str, object]:
+    scenario = outcome.scenario
+    return {
+        "seed": scenario.seed,
+        "shops": dict(scenario.shops),
+        "identities": scenario.identities,
+        "processes": scenario.houses,
+        "rates": dict(scenario.rates),
+        "dieAt": scenario.die_at,
+        "days": round(outcome.days, 3),
+        "requests": outcome.requests,
+        "deliveries": outcome.deliveries,
+        "closeArrivals": outcome.close_arrivals,
+        "happened": dict(sorted(outcome.happened.items())),
+        "violations": outcome.violations,
+        "trace": outcome.fingerprint,
+    }
