@@ -12,6 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 TESTS   ?=
 BENCH   ?=
+ANSWERS ?= 1000000
 SOAK    ?= --minutes 10
 
 # Stamps: setting up again happens only when a lock has changed.
@@ -28,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench soak lock clean
+.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench fuzz soak lock clean
 
 help:
 	@paint() { if [ -t 1 ]; then tput "$$@" 2>/dev/null || true; fi; }; \
@@ -81,6 +82,9 @@ fmt: setup-dev ## format, and mend what can be mended
 
 bench: setup-dev ## CPU per product and peak memory, beside a bare loop and a weekend script
 	@$(BIN)/python -m bench $(BENCH)
+
+fuzz: setup-dev ## a million malformed answers against the parsers (ANSWERS=n for another number)
+	@$(BIN)/python -m pytest -q -n 4 tests/adapters/test_parse_fuzz.py --answers=$(ANSWERS)
 
 soak: setup-dev servers ## the distributed system on real engines under random kills, and what became of it
 	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SOAK)

@@ -32,6 +32,10 @@ settings.register_profile(
 settings.load_profile("dev")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--answers", type=int, default=400, help="how many malformed answers the parsers are given")
+
+
 def at_home(host: object) -> bool:
     name = host.decode(errors="replace") if isinstance(host, bytes) else str(host or "")
     if name in LOOPBACK_NAMES:
