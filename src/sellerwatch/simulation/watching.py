@@ -4,8 +4,8 @@ and by the database that is looked at between two transactions.
     always      arrivals per identity (I1, I18), where requests go (I9), what the audit may never find (I4, I6, I7, I13)
     at the end  truth and copies (I2, I8, I16, I17), tasks and attempts (I3, I15), secrets (I10), raws (I12), mistakes
 
-I5 is kept by construction and looked at in the seams: no port is called while a transaction runs. I11 and I14 are seen in
-what they would cost: a message that lost its receives is a task that was given up, or work that is late.
+I5 is kept by construction: work in a transaction is a plain function, which can't await. I11 and I14 have no checker here;
+they have stories of their own.
 """
 
 from collections.abc import Sequence
