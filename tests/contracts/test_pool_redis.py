@@ -91,7 +91,7 @@ async def test_a_server_that_forgot_its_scripts_is_told_again(client):
 
 
 async def test_lesson_35_it_runs_on_a_cluster_of_one_node():
-    with servers.a_redis("--cluster-enabled", "yes") as server:
+    with servers.a_redis("--cluster-enabled", "yes", "--cluster-port", str(servers.a_free_port())) as server:
         server.say("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         assert server.says(b"cluster_state:ok", "CLUSTER", "INFO")
         async with Redis.from_url(server.url) as client:
