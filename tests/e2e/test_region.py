@@ -1,25 +1,23 @@
-"""Every role in processes of its own, on every engine at once: rules that fire, crawls that come whole, and strikes.
+"""Every role in processes of its own, on every engine at once: rules that fire, and crawls that come whole.
 
-Redis is struck in `simulation/pool_chaos.py` and in the soak: what it takes with it counts as spent, for an hour of real time.
+Strikes at all of them are the soak's (`make soak`).
 """
 
-import random
 from pathlib import Path
 
 import pytest
 
 import servers
 from e2e.region import PATIENCE, Region, a_region
-from e2e.soak import DAY, QUICK, settled, strike
+from e2e.soak import DAY, QUICK, settled
 from e2e.town import until
 
 pytestmark = pytest.mark.slow
 
 SHOPS = {"atelier": 40, "lunaire": 25, "maison": 15}
-STRIKES = ("kill worker", "kill scheduler", "mariadb", "kill api", "queue", "kill worker")
 
 
-def test_rules_that_fire_crawl_three_shops_whole_and_again_while_everything_is_struck(
+def test_rules_that_fire_crawl_three_shops_whole_and_again_when_something_changed(
     tmp_path: Path, mariadb: servers.MariaDb
 ) -> None:
     with a_region(tmp_path, mariadb, **QUICK) as region:
@@ -33,10 +31,7 @@ def test_rules_that_fire_crawl_three_shops_whole_and_again_while_everything_is_s
         assert region.does("schedule", "sync", "--dry-run")
 
         changes = region.mutate(0.1, seed=5)
-        chance = random.Random(5)
         fired(region, 2)
-        for what in STRIKES:
-            strike(region, what, chance)
         settled(region)
         versions = region.check_truth()
         changed = {change["itemNo"] for change in changes}
