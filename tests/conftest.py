@@ -5,7 +5,9 @@ the test that tried, with what is no `Exception`: no retry of ours can swallow i
 asked for more (`--hypothesis-profile=ci`, as `make test` does).
 """
 
+import gc
 import ipaddress
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -36,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--answers", type=int, default=400, help="how many malformed answers the parsers are given")
 
 
+def pytest_collection_finish() -> None:
+    """Ten thousand tests are a million objects: without this, whoever collects garbage looks through all of them."""
+    gc.collect()
+    gc.freeze()
+
+
 def at_home(host: object) -> bool:
     name = host.decode(errors="replace") if isinstance(host, bytes) else str(host or "")
     if name in LOOPBACK_NAMES:
@@ -58,6 +66,10 @@ def keep_at_home(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(keep_at_home)
+
+# Where temporary folders are made: a database in memory waits for no disk.
+if servers.MEMORY.is_dir():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(servers.MEMORY))
 
 
 @pytest.fixture(autouse=True, scope="session")

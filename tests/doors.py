@@ -1,18 +1,19 @@
 """A house with a REST door, and a caller at it: no socket, no other process."""
 
+import asyncio
 import hashlib
 import io
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import FastAPI
@@ -29,6 +30,8 @@ from sellerwatch.ports.time import Clock
 from sellerwatch.settings import Settings, load
 from sellerwatch.wiring import House, build
 
+Result = TypeVar("Result")
+
 SECRET = "a secret of the tests, thirty-two bytes and more"
 KEY = "swk_a key of the tests"
 KEY_ENTRY = f"tests:{hashlib.sha256(KEY.encode()).hexdigest()}"
@@ -39,6 +42,7 @@ class ShiftedClock(SystemClock):
 
     def __init__(self) -> None:
         self.ahead = timedelta()
+        self._limits: list[asyncio.Timeout] = []
 
     def now(self) -> datetime:
         return super().now() + self.ahead
@@ -48,7 +52,20 @@ class ShiftedClock(SystemClock):
 
     async def sleep(self, seconds: float) -> None:
         self.ahead += timedelta(seconds=seconds)
+        for limit in self._limits:
+            # One that is over already would, moved again and again, never come to its end.
+            if limit.when() > asyncio.get_running_loop().time():
+                limit.reschedule(limit.when() - seconds)
         await super().sleep(0)
+
+    async def within(self, seconds: float, awaitable: Awaitable[Result]) -> Result:
+        """What is slept through by this clock counts as waited for."""
+        async with asyncio.timeout(max(0.0, seconds)) as limit:
+            self._limits.append(limit)
+            try:
+                return await awaitable
+            finally:
+                self._limits.remove(limit)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from described import described
 from doors import KEY, Door, door
 from sellerwatch.adapters.sql.tables import metadata
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.entry.api.document import document
 from sellerwatch.entry.api.guard import INTERNAL, ROLES, Guarded, allowed
 from sellerwatch.entry.api.tokens import Role
 
@@ -49,7 +49,7 @@ async def at(tmp_path: Path) -> AsyncIterator[Door]:
 
 
 def operations(app: FastAPI) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, methods in document(app)["paths"].items():
+    for path, methods in described(app)["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), re.sub(r"\{\w+\}", "0", path), operation
 
@@ -119,7 +119,7 @@ async def test_who_may_do_what_is_what_the_document_says(at: Door) -> None:
 
 
 async def test_no_route_takes_a_field_that_it_does_not_name(at: Door) -> None:
-    schemas = document(at.app)["components"]["schemas"]
+    schemas = described(at.app)["components"]["schemas"]
     tried = 0
     for method, path, operation in operations(at.app):
         if method == "GET":

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from redis.asyncio import Redis
 
 import servers
@@ -54,7 +55,7 @@ async def test_a_product_server_that_nobody_answers_at_is_wrong(tmp_path: Path) 
 
 
 async def test_lesson_30_a_redis_that_may_throw_keys_away_or_has_another_time_or_is_away_is_told(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with servers.a_redis() as server:
         async with door(tmp_path, redis_url=server.url) as at:
@@ -65,8 +66,10 @@ async def test_lesson_30_a_redis_that_may_throw_keys_away_or_has_another_time_or
             assert (finding.state, "allkeys-lru" in finding.said) == (State.WRONG, True)
             assert "noeviction" in finding.advice
             server.say("CONFIG", "SET", "maxmemory", "0")
-            # A moment at which the server's clock was a day ahead: the pool's time never goes back.
-            tomorrow = SystemClock().now() + timedelta(days=1)
+            # A moment at which the server's clock was a day ahead: the pool's time never goes back. Ours stands still.
+            now = at.clock.now()
+            monkeypatch.setattr(at.clock, "now", lambda: now)
+            tomorrow = now + timedelta(days=1)
             async with Redis.from_url(server.url) as client:
                 await RedisPool(client, SystemChance(), Limits(), now=lambda: tomorrow).suspend(1)
             finding = (await found(at))["redis"]
