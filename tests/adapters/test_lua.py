@@ -8,6 +8,7 @@ from sellerwatch.adapters.redis.pool import KEYS
 from sellerwatch.adapters.redis.scripts import PARTS, put_together, sources, used
 
 FILES = sources()
+LOCKS = sources("locks")
 SECTIONS = ("PURPOSE", "USES", "KEYS", "ARGV", "RETURNS", "ATOMIC", "COST")
 NAMES = {key.removesuffix(":"): key.removesuffix(":").upper() for key in KEYS}
 MAY_SPEAK = re.compile(r"\bcall\('([A-Z]+)'")
@@ -47,6 +48,16 @@ def test_a_file_begins_with_all_that_a_reader_must_know(name):
     wanted = set(SECTIONS) - ({"USES"} if name in PARTS else set())
     assert wanted <= set(said)
     assert all(said[section] or section in {"ARGV", "KEYS"} for section in wanted)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_s_script_says_all_that_a_reader_must_know_and_stands_alone(name):
+    said, text = header(LOCKS[name]), body(LOCKS[name])
+    assert {*said} == {*SECTIONS} - {"USES"}
+    assert all(said.values())
+    assert numbers(said["ARGV"]) == {int(number) for number in re.findall(r"ARGV\[(\d+)", text)}
+    assert set(re.findall(r"redis\.call\('([A-Z]+)'", text)) <= {"GET", "SET", "DEL"}
+    assert not re.findall(r"^(?!local |for )\w+ *=[^=]", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(FILES.keys() - {"prelude"}))

@@ -94,17 +94,25 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
     if house.redis_pool:
         # What the record does not know when Redis is lost counts as spent.
         periods["records"] = min(periods["records"], LEAD_SECONDS)
-    return [Loop(f"sweep:{name}", partial(_sweep, house, name, sweeps[name]), every) for name, every in periods.items()]
+    return [
+        Loop(f"sweep:{name}", partial(_sweep, house, name, every, sweeps[name]), every)
+        for name, every in periods.items()
+    ]
 
 
-async def _sweep(house: House, name: str, sweep: Callable[[], Awaitable[int]]) -> int:
-    """Run it and note what it found. What is left is found after the next period: a sweep never hurries."""
+async def _sweep(house: House, name: str, every: float, sweep: Callable[[], Awaitable[int]]) -> int:
+    """Run it and note what it found, unless another process does. What is left is found after the next period: a sweep
+    never hurries."""
+    turn = f"sweep:{name}"
+    if not await house.turns.is_ours(turn, every):
+        return 0
     error: str | None = None
     found = 0
     try:
         found = await sweep()
     except Exception as failure:
         error = str(failure)
+        await house.turns.pass_on(turn)
         raise
     finally:
         at = house.clock.now()

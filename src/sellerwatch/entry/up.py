@@ -46,6 +46,7 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
         for part in parts:
             part.cancel()
         await asyncio.gather(*parts, return_exceptions=True)
+        await house.turns.pass_on()
         await house.identities.keep_books()
         await house.store.transact(lambda unit: unit.chores.leave(house.owner))
         _LOG.info("stopped", owner=house.owner)

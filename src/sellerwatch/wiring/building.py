@@ -59,10 +59,12 @@ from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
+from sellerwatch.steps.turns import Turns
 from sellerwatch.wiring.engines import (
     check_file,
     issuer_of,
     layouts_of,
+    locks_of,
     product_server_of,
     queue_of,
     redis_pool_of,
@@ -170,6 +172,7 @@ def build(
         store=store,
         pool=pool,
         queue=queue,
+        turns=Turns(locks_of(settings, database, clock, owner), clock),
         months=months,
         vault=vault,
         reader=reader,

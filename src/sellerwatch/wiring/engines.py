@@ -7,10 +7,13 @@ from sellerwatch.adapters.issuer import HttpIssuer
 from sellerwatch.adapters.product_server import HttpProductServer
 from sellerwatch.adapters.redis import RedisPool
 from sellerwatch.adapters.redis.connection import connected
+from sellerwatch.adapters.redis.locks import RedisLocks
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.locks import SqlLocks
 from sellerwatch.adapters.sql.queue import SqlQueue
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.ports.layout import Layout
+from sellerwatch.ports.locks import Locks
 from sellerwatch.ports.outside import Issuer, ProductServer, Rules
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.time import Bell, Chance, Clock
@@ -39,6 +42,13 @@ def redis_pool_of(settings: Settings, chance: Chance) -> RedisPool | None:
     if settings.redis_url is None:
         return None
     return RedisPool(connected(settings.redis_url), chance, limits_of(settings), settings.pool_name)
+
+
+def locks_of(settings: Settings, database: Database, clock: Clock, owner: str) -> Locks:
+    """Who does what only one need do: in Redis where there is one, else in the database."""
+    if settings.redis_url is None:
+        return SqlLocks(database, clock, owner)
+    return RedisLocks(connected(settings.redis_url), owner, settings.pool_name)
 
 
 def queue_of(

@@ -42,6 +42,7 @@ from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.traces import Traces
 from sellerwatch.settings import Settings
 from sellerwatch.steps.asking import Asking
+from sellerwatch.steps.turns import Turns
 
 
 class SchemaBehind(Refused):
@@ -71,6 +72,7 @@ class House:
     store: Store
     pool: Pool
     queue: Queue
+    turns: Turns
     months: Partitions
     vault: Vault
     reader: Reader
@@ -138,7 +140,7 @@ class House:
     async def close(self) -> None:
         ours = (self.queue, self.heed and self.heed.queue, self.sync and self.sync.rules, *self.layouts)
         outward = (self.transport, self.product_server, self.issuer, self.alerts)
-        for neighbour in (*ours, *outward, self.redis_pool, self.traces):
+        for neighbour in (*ours, *outward, self.redis_pool, self.turns.locks, self.traces):
             if close := getattr(neighbour, "close", None):
                 await close()
         self.database.close()

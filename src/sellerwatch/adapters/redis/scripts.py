@@ -42,9 +42,9 @@ class Script:
 
 
 @cache
-def sources() -> Mapping[str, str]:
-    """Every file of `lua/`, by its name."""
-    folder = resources.files(__package__) / "lua"
+def sources(of: str = "") -> Mapping[str, str]:
+    """The pool's files in `lua/`, by their names; or those of a folder in it, which use no parts."""
+    folder = resources.files(__package__).joinpath("lua", of)
     found = sorted(folder.iterdir(), key=lambda each: each.name)
     return MappingProxyType(
         {each.name.removesuffix(".lua"): each.read_text("utf-8") for each in found if each.name.endswith(".lua")}
