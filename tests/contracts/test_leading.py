@@ -145,6 +145,43 @@ async def test_once_redis_is_wanted_no_more_the_database_takes_over(here: Two, d
     assert [lease.agent_id for lease in (await without.kept.lease(MEMBERS)).leases] == [2, 3, 4, 5, 1]
 
 
+async def test_a_process_that_starts_while_redis_holds_nothing_takes_nothing_for_spent(here: Two, database: Database):
+    """It would join them all anew, each with the last hour spent, and tell the record so."""
+    for agent_id in range(1, MEMBERS + 1):
+        await ask(here.pool, agent_id)
+        await here.log(agent_id)
+        await here.identities.keep_books()
+    await here.client.flushall()
+    fresh = Two(database, here.client, here.clock)
+    assert (await fresh.lead.run()).step is Step.GIVE_UP
+    with pytest.raises(Unavailable):
+        await fresh.identities.load()
+    assert await fresh.identities.keep_books() == 0
+    figures = await fresh.pool.figures()
+    assert (figures.total, figures.why) == (MEMBERS, WhyNot.AWAY)
+    assert await fresh.steps(60) == [Step.BEGIN_REDIS]
+    assert len((await here.pool.lease(9)).leases) == MEMBERS
+    assert min(each.remaining for each in await here.redis.standings()) >= 70
+
+
+@pytest.mark.parametrize("unheard", ["standings", "events"])
+async def test_books_that_could_not_be_read_to_their_end_are_none(here: Two, unheard: str):
+    await here.identities.keep_books()
+    before = await here.store.read(lambda unit: unit.leaderships.get())
+    here.clock.go(3)
+    read = getattr(here.redis, unheard)
+
+    async def away(*_: object):
+        raise Unavailable("away for a moment")
+
+    setattr(here.redis, unheard, away)
+    assert await here.identities.keep_books() == 0
+    assert (await here.store.read(lambda unit: unit.leaderships.get())).books_at == before.books_at
+    setattr(here.redis, unheard, read)
+    await here.identities.keep_books()
+    assert (await here.store.read(lambda unit: unit.leaderships.get())).books_at == here.clock.at
+
+
 async def test_the_books_say_no_more_than_was_so_before_they_were_read(here: Two):
     """What is logged after the pool was asked must not stand for what it knew to be spent."""
     await ask(here.pool, 1)
@@ -195,30 +232,30 @@ async def test_who_alone_cannot_reach_the_leader_waits(here: Two, database: Data
     assert (await here.pool.lease(1)).leases
 
 
-async def test_a_begin_that_breaks_off_anywhere_is_begun_again_under_a_new_epoch(here: Two, database: Database):
+@pytest.mark.parametrize("verb", ["clear", "remember", "complete", "renew"])
+async def test_a_begin_that_breaks_off_anywhere_is_begun_again_under_a_new_epoch(
+    here: Two, database: Database, verb: str
+):
     class Breaks(Exception):
         """What a crash is."""
 
     async def breaks(*_: object) -> bool:
         raise Breaks
 
-    for verb in ("clear", "remember", "complete", "renew"):
-        await here.client.flushall()
-        await here.steps(48)
-        crashing = Two(database, here.client, here.clock)
-        setattr(crashing.redis, verb, breaks)
-        here.clock.go(60)
-        await here.client.flushall()
-        with pytest.raises(Breaks):
-            await crashing.lead.run()
-        assert (await here.pool.lease(1)).why is WhyNot.AWAY
-        before = await here.store.read(lambda unit: unit.leaderships.get())
-        await here.steps(120)
-        after = await here.store.read(lambda unit: unit.leaderships.get())
-        assert (after.leads(Engine.REDIS), after.epoch > before.epoch or verb == "renew") == (True, True)
-        grant = await here.pool.lease(9)
-        assert len(grant.leases) == MEMBERS
-        await here.pool.cancel([(lease.lease_id, lease.agent_id) for lease in grant.leases])
+    await here.client.flushall()
+    await here.steps(48)
+    crashing = Two(database, here.client, here.clock)
+    setattr(crashing.redis, verb, breaks)
+    here.clock.go(60)
+    await here.client.flushall()
+    with pytest.raises(Breaks):
+        await crashing.lead.run()
+    assert (await here.pool.lease(1)).why is WhyNot.AWAY
+    before = await here.store.read(lambda unit: unit.leaderships.get())
+    await here.steps(120)
+    after = await here.store.read(lambda unit: unit.leaderships.get())
+    assert (after.leads(Engine.REDIS), after.epoch > before.epoch or verb == "renew") == (True, True)
+    assert len((await here.pool.lease(9)).leases) == MEMBERS
 
 
 async def test_who_was_held_up_while_beginning_finds_that_it_was_overtaken(here: Two, database: Database):
@@ -246,6 +283,15 @@ async def test_what_becomes_of_a_lease_is_told_to_the_engine_that_gave_it(here: 
     await here.pool.look()
     assert await here.pool.report([said(lease)]) == [True]
     assert (await standing(here.redis, lease.agent_id)).leased_until is None
+
+
+async def test_a_429_told_to_a_ledger_that_was_given_up_suspends_under_the_next(here: Two):
+    lease = (await here.pool.lease(1)).leases[0]
+    await here.redis.resign()
+    assert await here.pool.report([said(lease, Verdict.RATE_LIMITED)]) == [False]
+    assert await here.steps(60) == [Step.GIVE_UP, Step.BEGIN_REDIS]
+    assert lease.agent_id not in {each.agent_id for each in (await here.pool.lease(9)).leases}
+    assert (await standing(here.redis, lease.agent_id)).identity.status is IdentityStatus.SUSPENDED
 
 
 def _ending(known):

@@ -12,6 +12,7 @@ from contracts.pool_world import (
     MORNING,
     FakeClock,
     a_client,
+    a_token,
     an_identity,
     ask,
     begun,
@@ -361,6 +362,35 @@ async def test_it_lends_no_longer_than_it_was_told(client):
     await pool.resign()
     assert (await pool.lease(1)).why is WhyNot.AWAY
     assert not await pool.renew(1, clock.at + timedelta(seconds=15))
+
+
+@pytest.mark.parametrize("lost", ["flushed", "beginning", "resigned"])
+async def test_where_no_ledger_is_held_that_leads_nobody_joins_and_nothing_is_said(client, lost):
+    pool = redis(client, FakeClock(), some_limits())
+    await pool.load(identities(3))
+    one, other = (await pool.lease(2)).leases
+    if lost == "flushed":
+        await client.flushall()
+    elif lost == "beginning":
+        await pool.clear(2)
+        await pool.remember(2, [Memory(an_identity(1), ())])
+    else:
+        await pool.resign()
+    before = {key: await client.dump(key) for key in await client.keys()}
+    assert await pool.report([said(one), said(other, Verdict.RATE_LIMITED)]) == [False, False]
+    for asked in (
+        pool.load(identities(9)),
+        *(verb(1) for verb in (pool.suspend, pool.recover, pool.block, pool.unblock, pool.discard_token)),
+        pool.keep_token(1, a_token("token of 1", key="k2")),
+        pool.recover_due(),
+        pool.refreshable(FOR_EVER, 9),
+        pool.standings(),
+        pool.events(),
+        pool.forget_events(9),
+    ):
+        with pytest.raises(Unavailable):
+            await asked
+    assert {key: await client.dump(key) for key in await client.keys()} == before
 
 
 async def test_its_pulse_tells_whether_it_is_what_it_was(client):

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
-from sellerwatch.domain.errors import Unreadable
+from sellerwatch.domain.errors import Unavailable, Unreadable
 from sellerwatch.domain.identities import HEALTH_MIN, IdentityStatus, SealedToken
 from sellerwatch.ports.leading import Leading
 from sellerwatch.ports.meter import EXPIRED, GRANTED, UNMETERED, Meter
@@ -65,8 +65,14 @@ class Identities:
         What the record knows then is what a new leader of the pool is told, should this one be lost.
         """
         at, epoch = self.clock.now(), self.leading.epoch if self.leading else None
-        standings = await self.pool.standings(self._revision, count)
-        events = await self.pool.events(0, count)
+        try:
+            standings = await self.pool.standings(self._revision, count)
+            events = await self.pool.events(0, count)
+        except Unavailable:
+            if self.leading is None:
+                raise
+            # Nobody who leads can be asked: the books stay what they are, and the time since will count as spent.
+            return 0
         if standings or events:
             await self.store.transact(lambda unit: self._write(unit, standings, events, at))
         if self.leading and epoch is not None and epoch == self.leading.epoch and len(standings) < count:

@@ -40,7 +40,12 @@ class Kept(Ledger, Protocol):
 
 
 class Lendable(Ledger, Protocol):
-    """A ledger elsewhere, which may be lost: it lends for as long as it was told, and no longer."""
+    """A ledger elsewhere, which may be lost: it lends for as long as it was told, and no longer.
+
+    What was lost is never taken for what is so. Where no complete ledger is held that was told to lend (it was flushed,
+    began anew, or resigned), nobody joins, nothing is said of anybody and no report is accepted: `load`, the operators'
+    words, `standings` and `events` are Unavailable and change nothing, until a ledger that was told the last hour leads.
+    """
 
     async def pulse(self) -> Pulse:
         """Unavailable when it can't be reached."""

@@ -236,7 +236,8 @@ class Pool(Protocol):
     async def figures(self) -> PoolFigures: ...
 
     async def standings(self, after_revision: int = 0, count: int = 1000) -> list[Standing]:
-        """Identities changed after that revision, in its order."""
+        """Identities changed after that revision, in its order. Unavailable, as `events`, where nobody can be asked who
+        knows: that nothing is said must not read as if nothing had happened."""
 
     async def events(self, after: int = 0, count: int = 1000) -> list[PoolEvent]: ...
 

@@ -133,13 +133,14 @@ class LeadingPool:
             engine.space_out(seconds)
 
     async def figures(self) -> PoolFigures:
-        return await self._or_away(lambda engine: self.engines[engine].figures(), None) or await self._recorded()
+        figures = await self._or_away(lambda engine: self.engines[engine].figures(), None)
+        return await self._recorded() if figures is None or figures.why is WhyNot.AWAY else figures
 
     async def standings(self, after_revision: int = 0, count: int = 1000) -> list[Standing]:
-        return await self._or_away(lambda engine: self.engines[engine].standings(after_revision, count), [])
+        return await (await self._leader()).standings(after_revision, count)
 
     async def events(self, after: int = 0, count: int = 1000) -> list[PoolEvent]:
-        return await self._or_away(lambda engine: self.engines[engine].events(after, count), [])
+        return await (await self._leader()).events(after, count)
 
     async def forget_events(self, upto: int) -> None:
         await (await self._leader()).forget_events(upto)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 PARTS = frozenset(
     {
         "prelude",
+        "held",
         "windows",
         "ceiling",
         "calm",

@@ -24,7 +24,7 @@ _AWAY = (
     exceptions.ClusterDownError,
     exceptions.MasterDownError,
 )
-_AWAY_WORDS = ("BUSY", "LOADING", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "NOAUTH", "WRONGPASS", "NOPERM")
+_AWAY_WORDS = ("AWAY", "BUSY", "LOADING", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "NOAUTH", "WRONGPASS", "NOPERM")
 
 
 class Trips:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sellerwatch.domain.breakers import Breaker, BreakerScope
+from sellerwatch.domain.errors import Unavailable
 from sellerwatch.entry.cli.door import run
 from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console.standings import Look, drawn, shown
 from sellerwatch.entry.console.tables import draw, put_json, terminal
-from sellerwatch.ports.pool import Standing, WhyNot
+from sellerwatch.ports.pool import Standing
 
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
@@ -58,8 +59,9 @@ async def _look(house: "House") -> Look:
         # Nothing has run yet: the pool is told whom the record knows.
         await house.load_pool()
         figures = await house.pool.figures()
-    standings = await _standings(house)
-    if not standings and figures.why is WhyNot.AWAY:
+    try:
+        standings = await _standings(house)
+    except Unavailable:
         standings = await _recorded(house)
     outlook, now = await house.pool.outlook(), house.clock.now()
     return Look(now, figures, outlook, standings, house.settings.identity_hourly_limit)

@@ -1,5 +1,5 @@
 -- PURPOSE what happened after the event of some number; or forget it up to there.
--- USES    prelude
+-- USES    prelude held
 -- KEYS    events
 -- ARGV
 --   [3]  number      after this one; or up to it

@@ -1,5 +1,5 @@
 -- PURPOSE store the same token under another key; ignored when the identity has another one by now, or is unknown.
--- USES    prelude head members
+-- USES    prelude held head members
 -- KEYS    none of its own
 -- ARGV
 --   [3]  agent       the identity

@@ -1,5 +1,5 @@
 -- PURPOSE make these identities members: new ones as they are, known ones keep what the pool knows of them; some leave.
--- USES    prelude windows head members breakers
+-- USES    prelude held windows head members breakers
 -- KEYS    recovering agent
 -- ARGV
 --   [3]  joining     JSON: {identity, name of its face, sealed token, fields}, each

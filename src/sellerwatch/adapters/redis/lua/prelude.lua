@@ -8,7 +8,7 @@
 --   [5]  recovering  zset  those of them that come back by themselves: id by when
 --   [6]  breaker     hash  what stands above the identities: counts, the site's pause, both breakers
 --   [7]  site        text  packed: the last moment seen, the last revision, until when all is quiet, and until when
---                          this engine leads
+--                          this engine leads (0: it holds no ledger that was ever told to)
 --   [8]  rate        list  the moments of the leases of the last second, over all identities, rising
 --   [9]  tally       hash  requests (r), failures (f) and 429s (l) of the last minute in buckets of 5 s
 --   [10] patience    text  who was lately asked for patience: packed {id, when, until}

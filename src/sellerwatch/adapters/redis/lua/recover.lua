@@ -1,5 +1,5 @@
 -- PURPOSE bring back those whose rest is over.
--- USES    prelude head members breakers
+-- USES    prelude held head members breakers
 -- KEYS    recovering
 -- ARGV    none
 -- RETURNS their ids, five hundred at most: a full five hundred means ask again

@@ -1,5 +1,5 @@
 -- PURPOSE available identities that are not lent and whose token ends before some moment, the first to end first.
--- USES    prelude
+-- USES    prelude held
 -- KEYS    available expiring
 -- ARGV
 --   [3]  before      microseconds since 1970

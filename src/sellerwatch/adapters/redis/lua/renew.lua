@@ -9,7 +9,7 @@
 -- COST    O(1).
 if ARGV[3] == '' then
     call('DEL', LEADER)
-    leads = 0
+    leads, quiet = 0, 0
     keep_site()
     return 1
 end

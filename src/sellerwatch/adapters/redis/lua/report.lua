@@ -172,7 +172,8 @@ for index, packed in ipairs(reports) do
     local report = understood(packed)
     local member = members[report.id] or read(report.id)
     answers[index] = 0
-    local lease = member and lease_of(member)
+    -- What is told to a ledger that is to be forgotten would be forgotten with it.
+    local lease = leads ~= 0 and member and lease_of(member)
     -- At its deadline a lease is over, whether or not it was taken back yet.
     if lease and lease.id == report.lease_id and lease.till > now and not members[report.id] then
         members[report.id] = member

@@ -1,5 +1,5 @@
 -- PURPOSE the identities that changed after a revision, in its order.
--- USES    prelude windows
+-- USES    prelude held windows
 -- KEYS    leased changed agent
 -- ARGV
 --   [3]  after       that revision

@@ -1,5 +1,5 @@
 -- PURPOSE an operator's word about one identity: suspend, recover, block, unblock, discard_token.
--- USES    prelude head members breakers
+-- USES    prelude held head members breakers
 -- KEYS    none of its own
 -- ARGV
 --   [3]  agent       the identity
