@@ -44,6 +44,11 @@ class Region(Town):
                 assert "error: database: " in running.says(), running.says()[-2000:]
                 self.at_work[place] = (role, self.start(role, "--port", "0"))
 
+    def is_at_rest(self) -> bool:
+        """Whether everything is at its end, by processes that are started again where they ended."""
+        self.supervise()
+        return not self.open_things()
+
     def is_alive(self) -> bool:
         return all(running.is_alive() for _, running in self.at_work)
 

@@ -75,9 +75,7 @@ def soak(region: Region, shops: dict[str, int], chance: random.Random, seconds: 
             # An open crawl is left alone, and the changes are seen by the next one.
             region.mutate(0.02, seed=chance.randrange(2**32))
             done["crawls begun meanwhile"] += region.type("crawl", chance.choice(sorted(shops))).code == 0
-    pause(AWAY_SECONDS)
-    region.supervise()
-    until(lambda: not region.open_things(), PATIENCE, lambda: what_holds(region))
+    until(region.is_at_rest, PATIENCE, lambda: what_holds(region))
     region.mutate(0.02, seed=chance.randrange(2**32))
     for seller in shops:
         region.does("crawl", seller)
@@ -111,7 +109,7 @@ def strike(region: Region, what: str, chance: random.Random) -> None:
 
 def settled(region: Region) -> None:
     """Everything at its end, true, delivered in order, within budget, and every process alive."""
-    until(lambda: not region.open_things(), PATIENCE, lambda: what_holds(region))
+    until(region.is_at_rest, PATIENCE, lambda: what_holds(region))
     assert region.is_alive(), [running.says()[-2000:] for _, running in region.at_work if not running.is_alive()]
     region.check_truth()
 

@@ -12,7 +12,7 @@ import structlog
 
 from sellerwatch.ports.time import Bell, Clock
 
-_REST_SECONDS, _REST_CEILING = 1.0, 60.0
+_REST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Loop:
     """Woken, it lets so much time go by: what comes meanwhile is worked on together."""
     pause_seconds: float = 0.0
     """Having found something it looks again after this: at once, unless what it finds is to be spread over time."""
+    rest_ceiling: float = 60.0
+    """Having failed it rests longer each time, but no longer than this."""
 
     @property
     def wake(self) -> str:
@@ -59,7 +61,7 @@ async def _keep(loop: Loop, clock: Clock, bell: Bell, stop: asyncio.Event) -> No
         except Exception as error:
             log.exception("loop failed", error=str(error))
             await bell.wait(f"rest:{loop.name}", rest_seconds)
-            rest_seconds = min(rest_seconds * 2, _REST_CEILING)
+            rest_seconds = min(rest_seconds * 2, loop.rest_ceiling)
             continue
         rest_seconds = _REST_SECONDS
         if found:

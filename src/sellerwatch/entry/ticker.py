@@ -21,7 +21,7 @@ from sellerwatch.wiring import House, Outside
 DUE_AT_ONCE = 5
 """Executions begun in one look at the schedule: many due at once are spread over the looks."""
 LEAD_SECONDS = 3.0
-"""A lead is renewed a few times before it would run out."""
+"""A lead is renewed a few times before it would run out; nobody lends while who renews it rests after an outage."""
 _LIFE_SECONDS = 5.0
 _GATHER_SECONDS = 0.25
 """Documents and changes come one by one and are cheap by the hundred."""
@@ -54,7 +54,7 @@ def ticker_loops(house: House) -> list[Loop]:
         ]
     # Without Redis it is the database's as soon as a lead of before has run out, and stays so.
     ceiling = LEAD_SECONDS if house.redis_pool else very_seldom
-    return [*loops, Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=ceiling)]
+    return [*loops, Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=ceiling, rest_ceiling=LEAD_SECONDS)]
 
 
 def life_loop(house: House, role: str) -> Loop:

@@ -20,6 +20,7 @@ from sellerwatch.wiring import House
 
 TICKER, WORKER = "ticker", "worker"
 TRACES_SECONDS = 2.0
+REST_CEILING = 30.0
 _LOG = structlog.get_logger()
 
 
@@ -67,7 +68,7 @@ async def _work(house: House, stop: asyncio.Event) -> None:
     if house.outside is None:
         return
     crawl = house.outside.crawl
-    running = asyncio.create_task(_keep_crawling(house, stop))
+    running = asyncio.create_task(keep_crawling(house, stop))
     await stop.wait()
     _LOG.info("stopping", running=crawl.running)
     crawl.stop()
@@ -94,15 +95,19 @@ def _tell(job: Job, outcome: Settled | BaseException) -> None:
         log.warning("attempt failed", status=outcome.task.status.value, error=outcome.attempt.error_message)
 
 
-async def _keep_crawling(house: House, stop: asyncio.Event) -> None:
+async def keep_crawling(house: House, stop: asyncio.Event) -> None:
     """A worker that fails (the database is away, say) rests and goes on."""
     if house.outside is None:
         return
     rest_seconds = 1.0
     while not stop.is_set():
+        began = house.clock.monotonic()
         try:
             await house.outside.crawl.run(_tell, _begin)
         except Exception as error:  # noqa: BLE001 - told, and tried again
             _LOG.exception("worker failed", error=str(error))
+            if house.clock.monotonic() - began > REST_CEILING:
+                # It was well again in between.
+                rest_seconds = 1.0
             await house.bell.wait("crawl", rest_seconds)
-            rest_seconds = min(rest_seconds * 2, 30.0)
+            rest_seconds = min(rest_seconds * 2, REST_CEILING)
