@@ -82,7 +82,8 @@ async def serve(file: str, sellers: int, identities: int, report: str) -> None:
         return {"message": "Hello World"}
 
     token = issue(house.settings, Role.VIEWER, timedelta(hours=1), house.clock, house.chance)
-    async with served(api(house), "127.0.0.1", 0) as ours, served(hello, "127.0.0.1", 0) as theirs:
+    at = ("127.0.0.1", 0, house.clock, house.chance)
+    async with served(api(house), *at) as ours, served(hello, *at) as theirs:
         print(json.dumps({"ours": ours, "theirs": theirs, "token": token}), flush=True)
         with profiled(report):
             await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

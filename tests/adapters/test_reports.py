@@ -178,7 +178,7 @@ async def test_outbox_rows_say_whom_they_are_about(place: Place) -> None:
     assert await place.reports.outbox_after(Box.PRODUCT, 0, 5, status="HELD", since=at(1)) == []
     assert await place.reports.outbox_after(Box.PRODUCT, first.number, 5, status="FAILED") == [second]
     [row] = (await place.reports.outbox(Box.TASK)).rows
-    assert (row.subject, row.event, row.version, row.status) == (task.task_id, "shop-1", None, "PENDING")
+    assert (row.subject, row.event, row.version, row.status) == (task.task_id, task.kind, None, "PENDING")
     assert (await place.reports.outbox(Box.SCHEDULER)).total == 0
 
 

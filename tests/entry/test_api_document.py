@@ -9,8 +9,10 @@ import jsonschema_rs
 import pytest
 
 from doors import door
+from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.entry.api.document import document, operations
 from sellerwatch.entry.api.pages import reference_page
+from sellerwatch.entry.api.words import FORMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "api-reference.md"
 
@@ -58,6 +60,23 @@ def test_every_operation_tells_its_errors_its_headers_and_who_may_use_it(made: A
             if status == "429" or (status == "503" and operation["security"]):
                 assert "Retry-After" in answer["headers"]
         assert set(operation["tags"]) <= {tag["name"] for tag in made["tags"]}
+
+
+def test_good_answers_are_told_in_a_phrase_too(made: Any) -> None:
+    for operation in operations(made):
+        for answer in operation["responses"].values():
+            assert answer["description"] != "Successful Response", operation["operationId"]
+
+
+def test_a_schedule_may_be_in_every_state_that_it_knows(made: Any) -> None:
+    status = made["components"]["schemas"]["Schedule"]["properties"]["status"]
+    reference = made["components"]["schemas"][status["$ref"].rpartition("/")[2]]
+    assert reference["enum"] == [each.value for each in ScheduleStatus]
+
+
+def test_every_pattern_has_words_for_people(made: Any) -> None:
+    patterns = set(re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(made)))
+    assert {json.loads(pattern) for pattern in patterns} == FORMS.keys()
 
 
 def test_every_part_of_a_path_is_a_parameter_and_no_name_is_twice(made: Any) -> None:

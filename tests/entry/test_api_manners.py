@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from doors import Door, door
+from doors import Door, call, door
 from sellerwatch.domain.errors import (
     Conflict,
     Invalid,
@@ -24,7 +24,9 @@ from sellerwatch.domain.errors import (
 )
 from sellerwatch.entry.api import problems
 from sellerwatch.entry.api.bodies import BODY_MAX
+from sellerwatch.entry.api.metrics import watched
 from sellerwatch.entry.api.tokens import NotAllowed, NotAuthenticated
+from sellerwatch.entry.metrics import Metrics
 
 PROBLEM = ["type", "title", "status", "detail", "errorCode", "message", "timestamp", "path"]
 SELLERS = "/api/v1/sellers"
@@ -115,6 +117,39 @@ async def test_every_error_has_the_same_fields(at: Door) -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", problem["timestamp"])
         assert problem["type"].startswith("urn:sellerwatch:problem:")
     assert (await at.call("PUT", SELLERS)).headers["allow"] == "GET, POST"
+
+
+async def test_the_small_door_of_a_worker_tells_errors_like_the_large_one(at: Door) -> None:
+    small = watched(at.house, Metrics())
+    for method, path, status, language in [("GET", "/nope", 404, "en"), ("POST", "/metrics", 405, "ko")]:
+        answer = await call(small, method, path, [("accept-language", language)])
+        large = await at.call(method, path, headers=[("accept-language", language)], token="")
+        problem, other = answer.json(), large.json()
+        assert answer.status == status == problem["status"]
+        assert answer.headers["content-type"] == problems.MEDIA_TYPE
+        assert {**problem, "timestamp": ""} == {**other, "timestamp": ""}
+        assert answer.headers.get("allow") == large.headers.get("allow") == ("GET" if status == 405 else None)
+
+
+async def test_a_pattern_is_told_in_words(at: Door) -> None:
+    for language, name, seller in [
+        ("en", "is not more than blanks", "is not 1 to 64 of A-Z a-z 0-9 . _ -"),
+        (
+            "ko",
+            "형식이 올바르지 않습니다 (공백만으로는 안 됩니다)",
+            "형식이 올바르지 않습니다 (A-Z a-z 0-9 . _ - 1~64자)",
+        ),
+    ]:
+        answer = await at.call(
+            "POST", SELLERS, {"sellerId": "a b", "name": "  "}, headers=[("accept-language", language)]
+        )
+        assert [error["message"] for error in answer.json()["errors"]] == [seller, name]
+
+
+async def test_who_comes_without_a_good_key_is_told_of_keys(at: Door) -> None:
+    answer = await at.call("POST", "/api/internal/crawling/trigger", {"sellerId": "a"}, token="", key="wrong")
+    assert (answer.status, answer.json()["message"]) == (401, "A valid API key is required.")
+    assert (await at.call("GET", SELLERS, token="")).json()["message"] == "A valid access token is required."
 
 
 @pytest.mark.parametrize(
@@ -213,6 +248,8 @@ async def test_the_reference_loads_nothing_from_anywhere(at: Door) -> None:
     page = (await at.call("GET", "/docs", token="")).body.decode()
     assert "/api/v1/sellers/{sellerId}/crawl" in page
     assert "crawlingIntervalDays" in page
+    assert "`" not in page
+    assert "<code>crawlNow</code>" in page
     assert not re.search(r"<script|<link|<img|https?://|@import|url\(", page)
 
 

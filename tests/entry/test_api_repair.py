@@ -81,9 +81,11 @@ async def test_the_verbs_move_an_identity_and_a_wrong_one_is_409(at: Door) -> No
 
 async def test_outbox_rows_are_listed_by_box_and_sent_again(at: Door) -> None:
     failed, held = an_event(a_product(1), 1, OutboxStatus.FAILED), an_event(a_product(2), 1, OutboxStatus.HELD)
-    publication = a_publication(a_task(1, execution=an_execution("shop-1")), status=TaskOutboxStatus.SENT)
+    task = a_task(1, execution=an_execution("shop-1"))
+    publication = a_publication(task, status=TaskOutboxStatus.SENT)
 
     def plant(unit: Unit) -> None:
+        unit.tasks.add([task])
         unit.products.save([a_product(1), a_product(2)])
         unit.events.add([failed, held])
         unit.publications.add([publication])
@@ -94,13 +96,16 @@ async def test_outbox_rows_are_listed_by_box_and_sent_again(at: Door) -> None:
         ("product", "1", "FAILED"),
         ("product", "2", "HELD"),
     ]
-    assert (await said(at, "GET", "/api/v1/outbox?box=task"))["content"][0]["outboxId"] == publication.outbox_id
+    sent = (await said(at, "GET", "/api/v1/outbox?box=task"))["content"][0]
+    assert (sent["outboxId"], sent["subject"], sent["eventType"]) == (publication.outbox_id, task.task_id, task.kind)
     assert (await said(at, "GET", "/api/v1/outbox?box=scheduler&status=FAILED"))["content"] == []
     again = await said(at, "POST", f"/api/v1/outbox/{failed.outbox_id}/retry")
     assert (again["status"], again["retryCount"], again["outboxId"]) == ("WAITING", 0, failed.outbox_id)
     for outbox_id in (failed.outbox_id, held.outbox_id, publication.outbox_id):
         refused = await said(at, "POST", f"/api/v1/outbox/{outbox_id}/retry", status=409)
         assert refused["errorCode"] == "WRONG_STATE"
+    refused = await said(at, "POST", f"/api/v1/outbox/{failed.outbox_id}/retry", status=409)
+    assert refused["detail"] == f"outbox row {failed.outbox_id} is WAITING: it cannot be tried again"
     missing = await said(at, "POST", f"/api/v1/outbox/{NOBODY}/retry", status=404)
     assert missing["errorCode"] == "OUTBOX_ROW_NOT_FOUND"
     for query in ("box=products", "status=DONE", "box=product&box=task"):
@@ -190,6 +195,30 @@ async def test_what_is_neither_a_trigger_nor_an_envelope_is_refused(at: Door, bo
     await registered(at, "a")
     await said(at, "POST", TRIGGER, body, key=KEY, status=status)
     assert await at.house.store.read(lambda unit: unit.executions.open_of("a")) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["sellerId"]),
+        ({"sellerId": "a", "foo": 1}, ["foo"]),
+        ({"sellerId": "a", "id": "x"}, ["id"]),
+        ({"sellerId": "a b", "trigger": 1}, ["sellerId", "trigger"]),
+        ({**ENVELOPE, "id": 7}, ["id"]),
+        ({**ENVELOPE, "detail": {"sellerId": "a b"}}, ["detail.sellerId"]),
+        ({**ENVELOPE, "Envelope": 1, "sellerId": "a"}, ["Envelope", "sellerId"]),
+        ({"id": "x", "resources": []}, ["detail"]),
+        ({"detail": {}}, ["id"]),
+        ({**ENVELOPE, "resources": ["x", 2]}, ["resources.1"]),
+        ([], ["body"]),
+        (7, ["body"]),
+    ],
+)
+async def test_what_is_wrong_with_a_trigger_is_named_as_the_caller_wrote_it(
+    at: Door, body: object, fields: list[str]
+) -> None:
+    problem = await said(at, "POST", TRIGGER, body, key=KEY, status=400)
+    assert sorted(error["field"] for error in problem["errors"]) == sorted(fields)
 
 
 async def test_two_triggers_at_once_begin_one_crawl(at: Door) -> None:

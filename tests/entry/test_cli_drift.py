@@ -88,7 +88,7 @@ def test_a_second_decision_is_refused_and_changes_nothing(desk: Desk) -> None:
     desk.type("outbox", "release", QUARANTINE.quarantine_id)
     said = desk.type("outbox", "discard", QUARANTINE.quarantine_id)
     assert said.exit_code == 1
-    assert said.problems == [f"error: quarantine {QUARANTINE.quarantine_id} is RELEASED: it cannot discard"]
+    assert said.problems == [f"error: quarantine {QUARANTINE.quarantine_id} is RELEASED: it cannot be discarded"]
     assert desk.type("outbox", "release", "nothing").problems == ["error: nothing held is called nothing"]
 
 

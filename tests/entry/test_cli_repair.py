@@ -61,7 +61,7 @@ def test_an_outbox_is_listed_by_box_and_status(desk: Desk) -> None:
 def test_failed_rows_are_retried_by_id_or_since_a_time(desk: Desk) -> None:
     said = desk.type("outbox", "retry", FAILED.outbox_id, SENT.outbox_id)
     assert (said.exit_code, said.out) == (1, "1 row sent again\n")
-    assert said.problems == [f"error: outbox row {SENT.outbox_id} is COMPLETED: it cannot again"]
+    assert said.problems == [f"error: outbox row {SENT.outbox_id} is COMPLETED: it cannot be tried again"]
     assert statuses(desk)[0] == "WAITING"
     assert desk.type("outbox", "retry", "--since", "2026-01-01").out == "0 rows sent again\n"
     assert desk.type("outbox", "retry").exit_code == 2

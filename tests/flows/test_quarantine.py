@@ -76,7 +76,7 @@ async def test_a_release_lets_all_of_it_go_in_order_once() -> None:
         assert {row.error_message for row in await shelf.events(COMPLETED)} == {"released: told by its own row"}
         assert await shelf.alerts() == []
         again = await shelf.decide.release([quarantine_id])
-        assert again.refused == [f"quarantine {quarantine_id} is RELEASED: it cannot release"]
+        assert again.refused == [f"quarantine {quarantine_id} is RELEASED: it cannot be released"]
         assert await shelf.process() == []
         assert len(await shelf.events(WAITING)) == 2 * COUNT
 

@@ -110,7 +110,7 @@ async def test_rows_that_may_not_be_retried_are_named_and_the_others_go_on(place
     repaired = await place.repair.retry([sent.outbox_id, "nonsense", good.outbox_id])
     assert repaired.done == 1
     assert repaired.refused == [
-        f"outbox row {sent.outbox_id} is COMPLETED: it cannot again",
+        f"outbox row {sent.outbox_id} is COMPLETED: it cannot be tried again",
         "no FAILED outbox row nonsense",
     ]
 

@@ -18,6 +18,18 @@ class SellerwatchError(Exception):
     """The root: everything this system raises on purpose."""
 
 
+_DONE = {
+    "again": "be tried again",
+    "release": "be released",
+    "discard": "be discarded",
+    "suspend": "be suspended",
+    "recover": "be brought back",
+    "unblock": "be unblocked",
+    "cancel": "be cancelled",
+}
+"""Verbs that people use, as it is told to them that the state does not allow one."""
+
+
 class Refused(SellerwatchError):
     """The rules say no."""
 
@@ -26,7 +38,7 @@ class WrongVerb(Refused):
     """An aggregate was told to do what its state does not allow."""
 
     def __init__(self, aggregate: str, identity: str, state: str, verb: str) -> None:
-        super().__init__(f"{aggregate} {identity} is {state}: it cannot {verb}")
+        super().__init__(f"{aggregate} {identity} is {state}: it cannot {_DONE.get(verb, verb)}")
         self.aggregate, self.identity, self.state, self.verb = aggregate, identity, state, verb
 
 

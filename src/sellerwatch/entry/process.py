@@ -75,7 +75,8 @@ async def run(plan: Plan, settings_with: Callable[[Mapping[str, object]], Settin
         log.set_up(house.settings, clock)
         await prepared(house)
         door = api(house, metrics) if API in plan.roles else watched(house, metrics)
-        server = served(door, plan.host, plan.port, shutdown_seconds=min(ANSWER_SECONDS, settings.shutdown_seconds))
+        patience = min(ANSWER_SECONDS, settings.shutdown_seconds)
+        server = served(door, plan.host, plan.port, clock, house.chance, shutdown_seconds=patience)
         address = await stack.enter_async_context(server)
         lines = _lines(plan, house, beside)
         if API in plan.roles:

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Select, func, null, select
 
 from sellerwatch.adapters.sql.tables import (
     crawler_task_outbox,
+    crawler_tasks,
     crawling_schedules,
     product_outbox,
     products,
@@ -16,7 +17,9 @@ from sellerwatch.ports.reports import Box, OutboxRow
 
 
 def outbox_row(box: Box) -> Callable[[Mapping[Any, Any]], OutboxRow]:
-    return lambda row: OutboxRow(**{**row, "box": box, "subject": str(row["subject"] or "–")})
+    return lambda row: OutboxRow(
+        **{**row, "box": box, "subject": str(row["subject"] or "–"), "event": row["event"] or "–"}
+    )
 
 
 def _box(table: Any, about: ColumnElement[str], event: ColumnElement[str], join: Any = None) -> Any:
@@ -51,5 +54,10 @@ OUTBOXES: Mapping[Box, tuple[Select[Any], ColumnElement[int], Mapping[Any, Any]]
         _N.event_type,
         (crawling_schedules, crawling_schedules.c.schedule_id == _N.schedule_id),
     ),
-    Box.TASK: _box(crawler_task_outbox, _K.task_id, _K.seller_id),
+    Box.TASK: _box(
+        crawler_task_outbox,
+        _K.task_id,
+        crawler_tasks.c.task_type,
+        (crawler_tasks, crawler_tasks.c.task_id == _K.task_id),
+    ),
 }

@@ -8,6 +8,7 @@ strict      JSON without surprises            limits     how often somebody may 
 asked       what stands in paths and queries  armour     headers on everything, and the last resort
 shapes      what goes in and out              answers    JSON, tags, pages
 document    the OpenAPI document              reference  /openapi.json and /docs
+frame       what every application of ours is in
 server      on a socket, in the process's own event loop
 
 sellers · executions · products · user_agents · repair · triggers · health

@@ -9,7 +9,9 @@ import re
 from typing import Any, Final
 
 import structlog
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
@@ -78,6 +80,14 @@ class Armour:
         who = {"who": name} if (name := scope.get("state", {}).get("who")) else {}
         ms = round((self._clock.monotonic() - began) * 1000, 1)
         _log(scope).info("request", status=status, ms=ms, **who)
+
+
+def malformed(clock: Clock, chance: Chance) -> Response:
+    """The answer to what is no HTTP, and so never comes as far as an application."""
+    at = clock.now()
+    answer = problems.reply(HTTPException(400), "", "", at)
+    answer.headers.update({**HEADERS, str(REQUEST_ID, "ascii"): chance.uuid7(at)})
+    return answer
 
 
 def _log(scope: Scope) -> Any:

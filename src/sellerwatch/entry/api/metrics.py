@@ -5,10 +5,9 @@ from typing import Any, Final
 from fastapi import FastAPI
 from starlette.responses import PlainTextResponse, Response
 
-import sellerwatch
 from sellerwatch.entry.api import health
-from sellerwatch.entry.api.armour import Armour
-from sellerwatch.entry.api.guard import EVERYONE, Guarded
+from sellerwatch.entry.api.frame import framed
+from sellerwatch.entry.api.guard import EVERYONE
 from sellerwatch.entry.api.routes import route
 from sellerwatch.entry.metrics import Metrics
 from sellerwatch.entry.metrics.counting import CONTENT_TYPE
@@ -34,9 +33,7 @@ def add_routes(app: FastAPI, house: House, counted: Metrics) -> None:
 
 def watched(house: House, counted: Metrics) -> FastAPI:
     """The door of a worker or a scheduler."""
-    app = FastAPI(title="Sellerwatch", version=sellerwatch.__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    app.router.route_class = Guarded
-    app.add_middleware(Armour, clock=house.clock, chance=house.chance)
+    app = framed(house.clock, house.chance)
     health.add_routes(app, house)
     add_routes(app, house, counted)
     return app

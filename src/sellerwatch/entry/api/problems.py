@@ -30,7 +30,7 @@ from sellerwatch.entry.api.api_keys import NoKey
 from sellerwatch.entry.api.bodies import BadRequest
 from sellerwatch.entry.api.limits import TooMany
 from sellerwatch.entry.api.tokens import NotAllowed, NotAuthenticated
-from sellerwatch.entry.api.words import FIELD_WORDS, WORDS, Words
+from sellerwatch.entry.api.words import FIELD_WORDS, FORMS, WORDS, Words
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = 5
@@ -72,6 +72,8 @@ class Problem:
     """(field, kind of mistake, its figures)"""
     headers: Mapping[str, str] = field(default_factory=dict)
     more: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
+    """What is told, where the code alone does not say it."""
 
 
 def reply(error: Exception, path: str, language: str, at: datetime) -> Response:
@@ -146,7 +148,7 @@ def _of_the_house(error: SellerwatchError) -> Problem:
         case NotAuthenticated():
             return Problem(status, code, str(error), headers={"WWW-Authenticate": 'Bearer realm="sellerwatch"'})
         case NoKey():
-            return Problem(status, code, str(error), headers={"WWW-Authenticate": "X-API-Key"})
+            return Problem(status, code, str(error), headers={"WWW-Authenticate": "X-API-Key"}, words="NO_KEY")
         case TooMany():
             return Problem(status, code, str(error), headers={"Retry-After": str(error.retry_after)})
         case Unavailable():
@@ -165,7 +167,7 @@ def _invalid(error: RequestValidationError) -> Problem:
 
 
 def _words(problem: Problem) -> Words:
-    known = WORDS.get(problem.code)
+    known = WORDS.get(problem.words or problem.code)
     if known is not None:
         return known
     if problem.code.endswith("_NOT_FOUND"):
@@ -177,6 +179,8 @@ def _words(problem: Problem) -> Words:
 def _field_message(kind: str, figures: Mapping[str, Any], *, is_korean: bool) -> str:
     english, korean = FIELD_WORDS.get(kind, FIELD_WORDS["other"])
     text = korean if is_korean else english
+    if kind == "string_pattern_mismatch":
+        figures = {"form": FORMS[figures["pattern"]][is_korean]}
     for name, value in figures.items():
         text = text.replace("{" + name + "}", str(value)[:200])
     return text

@@ -5,6 +5,7 @@ Promises: the page is one file without scripts and loads nothing from anywhere.
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -61,7 +62,7 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Ma
     roles = " or ".join(operation[ROLES]) or "no token needed"
     return (
         f'<section><h2><span class="method">{method.upper()}</span> {escape(path)}</h2>'
-        f'<p>{escape(operation.get("description", ""))} <span class="quiet">({escape(roles)})</span></p>'
+        f'<p>{_text(operation.get("description", ""))} <span class="quiet">({escape(roles)})</span></p>'
         f"{_parameters(operation)}{_body('Body', operation.get('requestBody', {}), schemas)}"
         f"{''.join(_answer(status, answer, schemas) for status, answer in sorted(operation['responses'].items()))}"
         "</section>"
@@ -75,7 +76,7 @@ def _parameters(operation: Mapping[str, Any]) -> str:
 
 def _answer(status: str, answer: Mapping[str, Any], schemas: Mapping[str, Json]) -> str:
     if int(status) >= 400 and "application/json" not in answer.get("content", {}):
-        return f'<p class="quiet">{status} {escape(answer["description"])}</p>'
+        return f'<p class="quiet">{status} {_text(answer["description"])}</p>'
     return _body(f"{status} {answer['description']}", answer, schemas)
 
 
@@ -104,12 +105,17 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return str(schema.get("type") or schema.get("const") or schema.get("$ref", "").rpartition("/")[2])
 
 
+def _text(markdown: str) -> str:
+    """Of Markdown our texts have code in backticks, nothing else."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(markdown))
+
+
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     if not rows:
         return ""
     head = "".join(f"<th>{escape(each)}</th>" for each in heads)
     body = "".join(
-        f"<tr><td><code>{escape(row[0])}</code></td>{''.join(f'<td>{escape(e)}</td>' for e in row[1:])}</tr>"
+        f"<tr><td><code>{escape(row[0])}</code></td>{''.join(f'<td>{_text(e)}</td>' for e in row[1:])}</tr>"
         for row in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"

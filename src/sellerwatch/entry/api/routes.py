@@ -18,6 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Json = dict[str, Any]
 PROBLEM: Final = "application/problem+json"
 
+GOOD: Final = {200: "so it is", 201: "it is registered", 202: "it has begun"}
 DESCRIBED: Final = {
     304: "not modified: what If-None-Match names is what there is",
     400: "invalid input",
@@ -61,7 +62,7 @@ def route(
     def declared(work: F) -> F:
         known = _GUARDED - {403} if allowed == frozenset({"INTERNAL"}) else _GUARDED if allowed else _ALWAYS
         responses: dict[int | str, Json] = {code: problem(code) for code in sorted(known | set(refuses))}
-        responses[status] = {"headers": _headers(*tells)}
+        responses[status] = {"description": GOOD[status], "headers": _headers(*tells)}
         app.add_api_route(
             path,
             work,

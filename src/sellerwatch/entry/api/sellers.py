@@ -55,7 +55,8 @@ def add_routes(app: FastAPI, house: House) -> None:
 
     @route(app, "PATCH", f"{_SELLER}/interval", WRITERS, SellerResponse, 404)
     async def change_interval(seller_id: SellerId, body: NewInterval) -> Response:
-        """Crawl a seller every so many days, counted from now."""
+        """Crawl a seller every so many days. Its next crawl is that long after its schedule's last trigger, or now when
+        that is over."""
         return answer(_seller(await house.sellers.change_interval(seller_id, body.crawling_interval_days)))
 
     @route(app, "POST", f"{_SELLER}/activate", WRITERS, SellerResponse, 404)
@@ -65,7 +66,8 @@ def add_routes(app: FastAPI, house: House) -> None:
 
     @route(app, "POST", f"{_SELLER}/deactivate", WRITERS, SellerResponse, 404)
     async def deactivate_seller(seller_id: SellerId) -> Response:
-        """Crawl a seller no more; what has begun goes on. Harmless when it is INACTIVE."""
+        """Crawl a seller no more: tasks that wait become FAILED (`seller inactive`) when their turn comes. Harmless when it
+        is INACTIVE."""
         return answer(_seller(await house.sellers.deactivate(seller_id)))
 
     @route(app, "POST", f"{_SELLER}/crawl", WRITERS, CrawlResponse, 404, 409, status=202, tells=("Location",))

@@ -1,20 +1,24 @@
 """The server: uvicorn on a socket, in the event loop that is there, stopping when it is told and not by signals.
 
 Promises: a request that is not complete within eight seconds, or whose head is larger than 64 KB, ends its connection,
-while others are served. Refuses an address that is taken, in one line.
+while others are served; what is no HTTP is answered as any other mistake. Refuses an address that is taken, in one line.
 """
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sellerwatch.domain.errors import Unavailable
+from sellerwatch.entry.api.armour import malformed
+from sellerwatch.ports.time import Chance, Clock
 
 REQUEST_SECONDS: Final = 8.0
 HEAD_MAX: Final = 64 * 1024
@@ -22,12 +26,14 @@ BACKLOG: Final = 2048
 
 
 @asynccontextmanager
-async def served(app: ASGIApp, host: str, port: int, *, shutdown_seconds: float = 5.0) -> AsyncIterator[str]:
+async def served(
+    app: ASGIApp, host: str, port: int, clock: Clock, chance: Chance, *, shutdown_seconds: float = 5.0
+) -> AsyncIterator[str]:
     """The address under which `app` answers, until the block ends; what is under way then may still finish."""
     listening = _listening(host, port)
     config = uvicorn.Config(
         app,
-        http=Impatient,
+        http=partial(Impatient, malformed=partial(malformed, clock, chance)),  # type: ignore[arg-type]  # is only called
         ws="none",
         lifespan="off",
         log_config=None,
@@ -56,6 +62,10 @@ class Impatient(HttpToolsProtocol):
 
     _timer: asyncio.TimerHandle | None = None
     _head = 0
+
+    def __init__(self, *, malformed: Callable[[], Response], **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self._malformed = malformed
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -86,6 +96,12 @@ class Impatient(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._rest()
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the parser's own words are nobody's business
+        answer = self._malformed()
+        head = b"".join(b"%s: %s\r\n" % line for line in answer.raw_headers)
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n%sconnection: close\r\n\r\n%s" % (head, bytes(answer.body)))
+        self.transport.close()
 
     def _weigh(self, size: int) -> None:
         self._head += size

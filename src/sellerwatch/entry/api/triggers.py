@@ -3,6 +3,7 @@
 from typing import Annotated, Final
 
 from fastapi import Body, FastAPI, Response
+from pydantic import WrapValidator
 
 from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.schedules import seller_of_rule
@@ -14,11 +15,12 @@ from sellerwatch.entry.api.shapes.crawls import Envelope, NewTrigger, TriggerRes
 from sellerwatch.wiring import House
 
 TRIGGER: Final = "/api/internal/crawling/trigger"
+_ENVELOPES: Final = {field.alias or name for name, field in Envelope.model_fields.items()}
 
 
 def add_routes(app: FastAPI, house: House) -> None:
     @route(app, "POST", TRIGGER, MACHINES, TriggerResponse, 404)
-    async def trigger_crawling(body: Annotated[NewTrigger | Envelope, Body()]) -> Response:
+    async def trigger_crawling(body: Annotated[NewTrigger | Envelope, WrapValidator(_one_of_both), Body()]) -> Response:
         """A seller's turn has come. Answered with the execution, also with one that is open or was begun under this key
         before; an inactive seller has none."""
         seller_id, key = (body.seller_id, body.trigger_key) if isinstance(body, NewTrigger) else _read(body)
@@ -27,6 +29,14 @@ def add_routes(app: FastAPI, house: House) -> None:
             return answer({"executionId": None, "taskCount": 0})
         execution_id = opened.execution.execution_id
         return answer({"executionId": execution_id, "taskCount": await planned(house, execution_id)})
+
+
+def _one_of_both(body: object, _: object) -> NewTrigger | Envelope:
+    """By its own names, so that what is wrong with it is told of the one it is meant to be."""
+    if not isinstance(body, dict):
+        return NewTrigger.model_validate(body)
+    is_envelope = "detail" in body or ("sellerId" not in body and bool(body.keys() & _ENVELOPES))
+    return Envelope.model_validate(body) if is_envelope else NewTrigger.model_validate(body)
 
 
 def _read(envelope: Envelope) -> tuple[str, str]:

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sellerwatch.entry.api.asked import (
+    AGENT_PATTERN,
+    CURSOR_PATTERN,
+    NOT_BLANK_PATTERN,
+    SELLER_PATTERN,
+    UUID_PATTERN,
+    VISIBLE_PATTERN,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -18,6 +27,7 @@ WORDS: Final[Mapping[str, Words]] = {
         "Malformed request", "The request could not be understood.", "요청을 해석할 수 없습니다."
     ),
     "UNAUTHORIZED": Words("Not authenticated", "A valid access token is required.", "유효한 액세스 토큰이 필요합니다."),
+    "NO_KEY": Words("Not authenticated", "A valid API key is required.", "유효한 API 키가 필요합니다."),
     "FORBIDDEN": Words("Not allowed", "You are not allowed to do this.", "이 작업을 수행할 권한이 없습니다."),
     "NOT_FOUND": Words("Not found", "What was asked for does not exist.", "요청한 대상을 찾을 수 없습니다."),
     "SELLER_NOT_FOUND": Words("Seller not found", "There is no such seller.", "판매자를 찾을 수 없습니다."),
@@ -57,6 +67,16 @@ WORDS: Final[Mapping[str, Words]] = {
     ),
 }  # fmt: skip
 
+FORMS: Final[Mapping[str, tuple[str, str]]] = {
+    SELLER_PATTERN: ("1 to 64 of A-Z a-z 0-9 . _ -", "A-Z a-z 0-9 . _ - 1~64자"),
+    UUID_PATTERN: ("a UUID in small letters", "소문자 UUID"),
+    AGENT_PATTERN: ("a number, or a UUID in small letters", "번호 또는 소문자 UUID"),
+    CURSOR_PATTERN: ("the nextCursor of an answer", "이전 응답의 nextCursor 값"),
+    VISIBLE_PATTERN: ("printable ASCII without blanks", "공백 없는 ASCII 문자"),
+    NOT_BLANK_PATTERN: ("more than blanks", "공백만으로는 안 됩니다"),
+}
+"""What a pattern asks for."""
+
 FIELD_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "missing": ("is required", "필수 값입니다"),
     "extra_forbidden": ("is not a known field", "알 수 없는 필드입니다"),
@@ -65,7 +85,7 @@ FIELD_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "bool_type": ("is not true or false", "true 또는 false여야 합니다"),
     "string_too_short": ("is shorter than {min_length}", "{min_length}자 이상이어야 합니다"),
     "string_too_long": ("is longer than {max_length}", "{max_length}자 이하여야 합니다"),
-    "string_pattern_mismatch": ("does not have the form {pattern}", "{pattern} 형식이어야 합니다"),
+    "string_pattern_mismatch": ("is not {form}", "형식이 올바르지 않습니다 ({form})"),
     "greater_than_equal": ("is less than {ge}", "{ge} 이상이어야 합니다"),
     "less_than_equal": ("is greater than {le}", "{le} 이하여야 합니다"),
     "literal_error": ("is not {expected}", "{expected} 중 하나여야 합니다"),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sellerwatch.domain.tasks import TaskKind, TaskStatus
-from sellerwatch.entry.api.asked import SELLER_PATTERN
+from sellerwatch.entry.api.asked import SELLER_PATTERN, VISIBLE_PATTERN
 from sellerwatch.entry.api.shapes import TIME, Given, Taken, like
 
 EXECUTION = "019a0000-0000-7000-8000-000000000000"
@@ -65,7 +65,7 @@ class NewTrigger(Taken):
 
     seller_id: str = Field(alias="sellerId", pattern=SELLER_PATTERN)
     trigger_key: str | None = Field(
-        None, alias="triggerKey", min_length=1, max_length=KEY_MAX, pattern=r"^[!-~]+$",
+        None, alias="triggerKey", min_length=1, max_length=KEY_MAX, pattern=VISIBLE_PATTERN,
         description="a key known already is answered with its execution; none: the number of the interval",
     )  # fmt: skip
     scheduled_at: str | None = Field(None, alias="scheduledAt", max_length=64, description="for the reader's eyes")
@@ -93,7 +93,7 @@ class Envelope(Taken):
         }
     )
 
-    key: str = Field(alias="id", min_length=1, max_length=KEY_MAX, pattern=r"^[!-~]+$")
+    key: str = Field(alias="id", min_length=1, max_length=KEY_MAX, pattern=VISIBLE_PATTERN)
     detail: TriggerDetail
     resources: list[Annotated[str, Field(max_length=512)]] = Field(default_factory=list, max_length=20)
     version: str | None = Field(None, max_length=64)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from sellerwatch.entry.api.asked import VISIBLE_PATTERN
 from sellerwatch.entry.api.shapes import TIME, Given, Taken, like
 from sellerwatch.ports.reports import Box
 
@@ -38,7 +39,7 @@ class DeadLetterResponse(Given):
 class Redrive(Taken):
     model_config = like(letterIds=["17"])
 
-    letter_ids: list[Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")]] | None = Field(
+    letter_ids: list[Annotated[str, Field(min_length=1, max_length=200, pattern=VISIBLE_PATTERN)]] | None = Field(
         None, alias="letterIds", max_length=LETTERS_MAX, description="none named: all that are there now"
     )
 

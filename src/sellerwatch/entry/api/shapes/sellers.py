@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from sellerwatch.domain.schedules import ScheduleStatus
 from sellerwatch.domain.sellers import INTERVAL_DAYS_MAX, INTERVAL_DAYS_MIN, NAME_MAX
-from sellerwatch.entry.api.asked import SELLER_PATTERN
+from sellerwatch.entry.api.asked import NOT_BLANK_PATTERN, SELLER_PATTERN
 from sellerwatch.entry.api.shapes import TIME, Given, Taken, like
 from sellerwatch.entry.api.shapes.crawls import ExecutionResponse
 
@@ -22,7 +23,7 @@ class NewSeller(Taken):
     model_config = like(sellerId="atelier", name="Atelier", crawlingIntervalDays=1, source="MINI_SHOP", crawlNow=False)
 
     seller_id: str = Field(alias="sellerId", pattern=SELLER_PATTERN, description="the marketplace's own id")
-    name: str = Field(min_length=1, max_length=NAME_MAX, pattern=r"\S", description="not blank")
+    name: str = Field(min_length=1, max_length=NAME_MAX, pattern=NOT_BLANK_PATTERN, description="not blank")
     crawling_interval_days: Days = Field(1, alias="crawlingIntervalDays")
     source: Literal["MINI_SHOP", "SEARCH"] = Field("MINI_SHOP", description="where its items are listed")
     crawl_now: bool = Field(False, alias="crawlNow", description="begin a crawl at once, not after the first interval")
@@ -47,7 +48,7 @@ class SellerResponse(Given):
 class Schedule(Given):
     rule_name: str = Field(examples=["mustit-crawler-atelier"])
     expression: str = Field(examples=["rate(1 day)"])
-    status: Literal["ACTIVE", "INACTIVE"]
+    status: ScheduleStatus = Field(description="FAILED: its last change did not get through to EventBridge")
     next_run_at: str | None = Field(examples=[TIME])
     last_triggered_at: str | None = Field(examples=[TIME])
 
