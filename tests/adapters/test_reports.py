@@ -266,7 +266,9 @@ async def test_a_day_of_crawling_counts_the_tasks_created_in_it(place: Place) ->
                 a_task(5, execution=execution, state=TaskStatus.SUCCESS),
             ]
         )
-        unit.products.save([a_product(1)])
+        gone = a_product(2)
+        gone.status = ProductStatus.DELISTED
+        unit.products.save([a_product(1), gone])
 
     await place.plant(plant)
     ours = await place.reports.crawling("shop-1", DAY, start, end)

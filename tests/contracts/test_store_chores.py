@@ -18,7 +18,7 @@ from sellerwatch.domain.documents import DocumentKind, content_hash
 from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent, TaskOutboxStatus
-from sellerwatch.domain.products import Product, Seen
+from sellerwatch.domain.products import Product, ProductStatus, Seen
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id
 from sellerwatch.domain.tasks import AttemptStatus, TaskStatus
 from sellerwatch.ports.store import Store, Usage
@@ -170,7 +170,9 @@ async def test_daily_figures_are_of_the_tasks_created_that_day_and_the_products_
         seller.record_product_count(8, NOON)
         unit.sellers.save(seller)
         unit.tasks.add(tasks)
-        unit.products.save([a_product(1, "two"), a_product(2, "two"), a_product(3, "two", complete=False)])
+        gone = a_product(4, "two")
+        gone.status = ProductStatus.DELISTED
+        unit.products.save([a_product(1, "two"), a_product(2, "two"), a_product(3, "two", complete=False), gone])
 
     await store.transact(work)
     assert two.seller_id == "two"

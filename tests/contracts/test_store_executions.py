@@ -219,6 +219,14 @@ async def test_returned_are_listed_items_that_were_away(store: Store, database: 
     assert await store.read(lambda unit: unit.listings.returned(execution_id)) == [2, 3]
 
 
+async def test_own_are_the_listed_items_that_are_the_sellers(store: Store, database: Database) -> None:
+    execution_id = an_execution().execution_id
+    rows = [a_product_row(1), a_product_row(2), a_product_row(3, seller_id="shop-2"), a_product_row(4)]
+    await database.write(lambda connection: connection.execute(insert(tables.products), rows))
+    await store.transact(lambda unit: unit.listings.add(execution_id, "shop-1", [(each, 0) for each in (1, 2, 3, 9)]))
+    assert await store.read(lambda unit: unit.listings.own(execution_id, "shop-1")) == 2
+
+
 def a_product_row(item_no: int, **other: object) -> dict[str, object]:
     row = {"item_no": item_no, "product_id": an_id(item_no), "seller_id": "shop-1", "status": "ACTIVE", "absences": 0}
     moments = dict.fromkeys(("first_seen_at", "last_seen_at", "created_at", "updated_at"), NOON)

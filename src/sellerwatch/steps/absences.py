@@ -32,6 +32,8 @@ def settle_list(
     if quarantine is not None and quarantine.drops:
         _end(unit, execution)
         return []
+    if execution.list_state is ListState.COMPLETE and execution.expected_items is None:
+        _count_what_was_found(unit, execution, at)
     is_complete = execution.list_state is not ListState.INCOMPLETE
     absent = unit.listings.absent(
         execution.execution_id, execution.seller_id, is_complete=is_complete, before=execution.started_at
@@ -61,6 +63,14 @@ def _learn(unit: Unit, execution: Execution, quarantine: Quarantine | None, at: 
     unit.drift.learn(execution.seller_id, watch.learned(afresh=is_released), at)
     if execution.list_state is ListState.COMPLETE:
         end_open(unit, execution.seller_id, at)
+
+
+def _count_what_was_found(unit: Unit, execution: Execution, at: datetime) -> None:
+    """A keyword search says neither how many items it has nor whose they are: by now the details have told."""
+    seller = unit.sellers.lock(execution.seller_id)
+    if seller:
+        seller.record_product_count(unit.listings.own(execution.execution_id, execution.seller_id), at)
+        unit.sellers.save(seller)
 
 
 def _drop_unconfirmed(unit: Unit, execution: Execution, at: datetime) -> None:

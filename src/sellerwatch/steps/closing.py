@@ -105,17 +105,8 @@ class Closing:
             )
         elif state is not ListState.OPEN:
             execution.end_list(is_complete=state is ListState.COMPLETE)
-            if state is ListState.COMPLETE and execution.expected_items is None:
-                self._count_what_was_found(execution, listed)
             if state is ListState.INCOMPLETE:
                 execution.error_message = f"list incomplete: {listed} of {execution.expected_items} items seen"
-
-    def _count_what_was_found(self, execution: Execution, listed: int) -> None:
-        """A keyword search does not say how many items it has: a seller crawled by it has what was found."""
-        seller = self.unit.sellers.lock(execution.seller_id)
-        if seller:
-            seller.record_product_count(listed, self.at)
-            self.unit.sellers.save(seller)
 
 
 def cancel_tasks(closing: Closing, tasks: list[Task], reason: str) -> None:

@@ -94,6 +94,9 @@ class Listings(Protocol):
         """(item no, page no). Which items had not been listed in this execution yet."""
 
     def count(self, execution_id: str) -> int: ...
+    def own(self, execution_id: str, seller_id: str) -> int:
+        """How many of the listed items are products of the seller."""
+
     def mark_gone(self, pairs: Sequence[tuple[str, int]]) -> None:
         """(execution id, item no): its detail answered that it is gone."""
 

@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from sqlalchemy import Connection, func, or_, select
 
-from sellerwatch.adapters.sql.overview import counts, product_counts
+from sellerwatch.adapters.sql.overview import complete_in_shop, counts
 from sellerwatch.adapters.sql.reports.reading import first
 from sellerwatch.adapters.sql.stores.chores import ALL_SELLERS
 from sellerwatch.adapters.sql.tables import crawler_tasks, crawling_metrics_daily, sellers
@@ -21,23 +21,24 @@ def crawling(
     mine = [] if seller_id is None else [_T.seller_id == seller_id]
     # All statuses are named, so that the index on status and time serves without a seller.
     in_the_day = or_(*(_T.status == status.value for status in TaskStatus))
-    known = counts(connection, _T.status, in_the_day, _T.created_at >= start, _T.created_at < end, *mine)
-    total, completed = sum(known.values()), known.get(TaskStatus.SUCCESS, 0)
+    tasks = counts(connection, _T.status, in_the_day, _T.created_at >= start, _T.created_at < end, *mine)
+    total, completed = sum(tasks.values()), tasks.get(TaskStatus.SUCCESS, 0)
     if not total:
         noted = _noted(connection, seller_id, day)
         if noted is not None:
             return noted
-    shop = select(func.coalesce(func.sum(_S.total_product_count), 0))
-    in_shop: int = connection.execute(shop if seller_id is None else shop.where(_S.seller_id == seller_id)).scalar_one()
-    products_known = product_counts(connection, seller_id)
+    shops = select(complete_in_shop().label("known"), _S.total_product_count.label("counted"))
+    wanted = (shops if seller_id is None else shops.where(_S.seller_id == seller_id)).subquery()
+    sums = (func.coalesce(func.sum(column), 0) for column in (wanted.c.known, wanted.c.counted))
+    known, in_shops = connection.execute(select(*sums)).one()
     return CrawlingFigures(
         seller_id,
         day,
         success_rate=percent(completed, total),
-        progress_rate=percent(products_known.complete, int(in_shop)),
+        progress_rate=percent(int(known), int(in_shops)),
         total=total,
         completed=completed,
-        failed=known.get(TaskStatus.FAILED, 0),
+        failed=tasks.get(TaskStatus.FAILED, 0),
     )
 
 

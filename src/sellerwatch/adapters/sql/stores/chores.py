@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, null, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
+from sellerwatch.adapters.sql.overview import complete_in_shop
 from sellerwatch.adapters.sql.prepared import Prepared
 from sellerwatch.adapters.sql.session import PerDialect, Session, cut, dumps, loads
 from sellerwatch.adapters.sql.stores.prune import prune
@@ -21,7 +22,6 @@ from sellerwatch.adapters.sql.tables import (
     crawling_metrics_daily,
     field_drift,
     processes,
-    products,
     sellers,
     suppressed_changes,
     sweeps,
@@ -239,14 +239,7 @@ class Chores:
 
     def _stock(self) -> dict[str, tuple[int, int]]:
         """By seller: complete products, and how many the marketplace counts."""
-        complete = (
-            select(func.count())
-            .select_from(products)
-            .where(products.c.seller_id == sellers.c.seller_id, products.c.is_complete.is_(True))
-            .correlate(sellers)
-            .scalar_subquery()
-        )
-        counted = select(sellers.c.seller_id, complete, sellers.c.total_product_count)
+        counted = select(sellers.c.seller_id, complete_in_shop(), sellers.c.total_product_count)
         found: list[Any] = list(self._session.execute(counted))
         return {seller_id: (known, total) for seller_id, known, total in found}
 

@@ -25,6 +25,12 @@ _known = (
 
 _LIST = Additions(listings, ("execution_id", "item_no", "seller_id", "page_no"), "item_no", scope="execution_id")
 _COUNT = Prepared(select(func.count()).select_from(listings).where(_of_execution), ("execution",))
+_OWN = Prepared(
+    select(func.count())
+    .select_from(listings.join(products, _P.item_no == _L.item_no))
+    .where(_of_execution, _P.seller_id == bindparam("seller")),
+    ("execution", "seller"),
+)
 _MARK_GONE = Prepared(
     update(listings).where(_of_execution, _L.item_no == bindparam("item")), ("is_gone", "execution", "item")
 )
@@ -71,6 +77,10 @@ class Listings:
 
     def count(self, execution_id: str) -> int:
         counted: int = self._session.rows(_COUNT, (execution_id,))[0][0]
+        return counted
+
+    def own(self, execution_id: str, seller_id: str) -> int:
+        counted: int = self._session.rows(_OWN, (execution_id, seller_id))[0][0]
         return counted
 
     def mark_gone(self, pairs: Sequence[tuple[str, int]]) -> None:
