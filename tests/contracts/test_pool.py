@@ -289,6 +289,21 @@ async def test_a_lease_ends_when_it_is_reported(world):
     assert one.identity.last_used_at == MORNING
 
 
+async def test_uses_are_counted_anew_each_day_and_cancelled_leases_are_no_uses(world):
+    pool = await world.pool(1)
+    world.clock.go(18 * HOUR - 10)
+    counted = []
+    for seconds in (1, 1, 8, 1, 24 * HOUR):
+        await use(pool)
+        counted.append((await standing(pool, 1)).identity.requests_per_day)
+        world.clock.go(seconds)
+    lease = (await pool.lease(1)).leases[0]
+    await pool.cancel([(lease.lease_id, lease.agent_id)])
+    counted.append((await standing(pool, 1)).identity.requests_per_day)
+    assert counted == [1, 2, 3, 1, 2, 2]
+    assert (await standing(pool, 1)).identity.usage_count == 5
+
+
 # cancel
 
 

@@ -85,6 +85,7 @@ class Identity:
     success_count: int = 0
     failure_count: int = 0
     requests_per_day: int = 0
+    """On the day (UTC) on which it was used last."""
 
     def issue_token(self, token: SealedToken) -> None:
         self.token, self.token_failures = token, 0

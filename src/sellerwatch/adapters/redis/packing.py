@@ -168,7 +168,7 @@ def _fields(identity: Identity) -> dict[str, str | int]:
         "usageCount": identity.usage_count,
         "successCount": identity.success_count,
         "failureCount": identity.failure_count,
-        "requestsPerDay": identity.requests_per_day,
+        "today": identity.requests_per_day,
     }
     if identity.token is not None:
         known |= {"token": identity.token.fingerprint, "tokenExpiresAt": us(identity.token.expires_at)}
@@ -233,7 +233,7 @@ def standing(agent_id: int, revision: int, spent: int, its_face: Face, known: Fi
         number(b"usageCount"),
         number(b"successCount"),
         number(b"failureCount"),
-        number(b"requestsPerDay"),
+        number(b"today"),
     )
     free_us = max(number(b"nextFreeAt"), number(b"pausedUntil"))
     if its_breaker.state is BreakerState.OPEN:

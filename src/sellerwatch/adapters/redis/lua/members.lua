@@ -178,6 +178,8 @@ end
 -- The lease is over; the caller has what it needs of it.
 local function over(member, lease)
     if lease then
+        local is_same_day = math.floor(number(member, 'lastUsedAt') / DAY) == math.floor(lease.at / DAY)
+        set(member, 'today', (is_same_day and number(member, 'today') or 0) + 1)
         set(member, 'usageCount', number(member, 'usageCount') + 1)
         set(member, 'lastUsedAt', lease.at)
     end

@@ -32,6 +32,7 @@ from sellerwatch.ports.pool import Grant, Lease, Outlook, PoolEventKind, WhyNot
 from sellerwatch.ports.time import Chance
 
 EXPIRED_AT_ONCE = 1000
+_DAY_US = 86400 * SECOND
 _RANK = {why: number for number, why in enumerate(WhyNot)}
 _WIDTH = len(COLUMNS)
 
@@ -97,7 +98,9 @@ def forget_trials(turn: Turn, lease_id: str) -> None:
 
 def end(turn: Turn, member: Member, *, is_used: bool) -> None:
     """The lease is over; the caller has what it needs of it."""
-    if is_used:
+    if is_used and member.leased_us is not None:
+        is_same_day = (member.last_used_us or 0) // _DAY_US == member.leased_us // _DAY_US
+        member.requests_per_day = (member.requests_per_day if is_same_day else 0) + 1
         member.usage_count += 1
         member.last_used_us = member.leased_us
     member.lease_id = member.leased_us = None

@@ -48,7 +48,7 @@ class IdentityResponse(Given):
     token_expires_at: str | None = Field(examples=[TIME])
     suspended_at: str | None = Field(examples=[None])
     last_used_at: str | None = Field(examples=[TIME])
-    requests_per_day: int = Field(examples=[412])
+    requests_per_day: int = Field(description="on the day (UTC) on which it was used last", examples=[412])
     usage_count: int = Field(examples=[9120])
     success_count: int = Field(examples=[9101])
     failure_count: int = Field(examples=[19])
