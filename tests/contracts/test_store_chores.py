@@ -74,6 +74,18 @@ async def test_drift_is_counted_by_day(store: Store, database: Database) -> None
     ]
 
 
+async def test_new_names_are_those_of_today_that_no_earlier_day_had(store: Store) -> None:
+    def seen(unit: Any) -> None:
+        unit.chores.note_drift([(DETAIL, "old", "unknown", "1")], at(-DAY))
+        for name, problem, times in (("old", "unknown", 3), ("new", "unknown", 2), ("rare", "unknown", 1)):
+            unit.chores.note_drift([(DETAIL, name, problem, "1")] * times, NOON)
+        unit.chores.note_drift([(DETAIL, "stock", "missing", "1"), (OPTION, "else", "unknown", "1")] * 2, NOON)
+
+    await store.transact(seen)
+    assert await store.read(lambda unit: unit.chores.new_names(DETAIL, 2, at(60))) == ["new"]
+    assert await store.read(lambda unit: unit.chores.new_names(DETAIL, 2, at(DAY))) == []
+
+
 # alerts
 
 

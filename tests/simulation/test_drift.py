@@ -110,3 +110,22 @@ def test_what_flaps_within_its_time_never_reaches_the_product_server() -> None:
             assert await village.column("SELECT times FROM suppressed_changes WHERE rule = 'flap'") == [2]
 
     run_virtually(story())
+
+
+def test_a_name_that_nobody_declared_is_counted_and_told_for_a_day_and_holds_up_nothing() -> None:
+    async def story() -> None:
+        async with a_village(84, SHOP, **QUICK) as village:
+            await village.register("a")
+            await village.crawl("a")
+            assert await alerts(village) == []
+            village.sandbox.rename({"bottom": "footer", "groupResult": "groups"})
+            village.sandbox.mutate(1.0, only=("price",))
+            await ended(village)
+            assert await alerts(village) == ["new_names:DETAIL"]
+            noted = await village.rows("SELECT data_type, field FROM field_drift WHERE problem = 'unknown' ORDER BY 1")
+            assert noted == [("DETAIL", "page.footer"), ("MINI_SHOP", "page.groups")]
+            assert await village.column("SELECT count(*) FROM products WHERE version = 2") == [40]
+            await village.clock.sleep(2 * 86400)
+            assert await alerts(village) == []
+
+    run_virtually(story())

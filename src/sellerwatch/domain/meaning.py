@@ -108,7 +108,7 @@ class Meaning:
                         missing.append(step.name)
             if not part.known.issuperset(source):
                 unknown += [f"{part.name}.{name}" if part.name else name for name in source.keys() - part.known]
-        strange = _named(unknown) if unknown else ()
+        strange = printable(unknown) if unknown else ()
         if missing:
             self._refuse_holes(kind, missing, strange)
         return fields, tuple(missing), strange
@@ -161,7 +161,7 @@ def _undeclared(entries: object, step: _Step) -> list[str]:
     return [f"{step.name}.{name}" for names in strange for name in names]
 
 
-def _named(names: list[str]) -> tuple[str, ...]:
+def printable(names: Iterable[str]) -> tuple[str, ...]:
     """Names out of an answer are hostile too: few, short, printable."""
     return tuple(sorted({ascii(name)[1:-1][:80] for name in names})[:UNKNOWN_MAX])
 

@@ -30,6 +30,7 @@ from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.traces import UNTRACED, Span, Traces
 from sellerwatch.steps.holding import hold, open_for
 from sellerwatch.steps.reading import NotUnderstood, is_foreign, read, sources_of
+from sellerwatch.steps.strange import note_drift
 from sellerwatch.steps.telling import tell
 
 _ORDER = {DocumentKind.MINI_SHOP: 0, DocumentKind.DETAIL: 1, DocumentKind.OPTION: 2}
@@ -119,7 +120,7 @@ class Absorb:
         tell(unit, batch.events, self.flap_seconds, at)
         unit.raws.save(raws)
         unit.drift.save(batch.watches, at)
-        unit.chores.note_drift(batch.drift, at)
+        note_drift(unit, batch.drift, at)
         failed = sum(raw.status is RawStatus.FAILED for raw in raws)
         held = sum(raw.status is RawStatus.HELD for raw in raws)
         return Absorbed(len(raws), failed, tuple(batch.changes), held), batch.spans

@@ -34,6 +34,7 @@ from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
 from sellerwatch.steps.closing import Closing, cancel_tasks
 from sellerwatch.steps.holding import let_some_go
+from sellerwatch.steps.strange import forget_names
 
 _FIGURED_BACK = 31
 _DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
@@ -187,6 +188,8 @@ class Heal:
             missing = list(takewhile(lambda day: not unit.chores.figured_days(day), days))
             # Of a house that never figured any, what was before yesterday is nobody's business.
             due = missing[:1] if len(missing) == len(days) else missing
+            if due:
+                forget_names(unit, self.clock.now())
             return sum(unit.chores.write_daily_figures(day, *bounds(day, zone)) for day in reversed(due))
 
         return await self.store.transact(work)

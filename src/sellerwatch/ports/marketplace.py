@@ -118,6 +118,8 @@ class Listing:
     """Path and query of the next SEARCH page."""
     ended: bool
     """A SEARCH list ends with a page that has neither items nor a next one."""
+    unknown: tuple[str, ...] = ()
+    """Names of its top level that nobody declared."""
 
 
 class Reader(Protocol):

@@ -22,6 +22,7 @@ from sellerwatch.ports.time import Chance, Clock
 from sellerwatch.steps.asking import Asked
 from sellerwatch.steps.closing import Closing, cancel_tasks
 from sellerwatch.steps.robots import raise_disallowed
+from sellerwatch.steps.strange import note_drift
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 2.0, 300.0
 _SEARCH_PAGES_MAX = 9_999
@@ -144,7 +145,7 @@ class Settling:
         unit.listings.mark_gone(writing.gone)
         unit.publications.again(writing.again)
         unit.chores.log_usage([usage for harvest in harvests for usage in harvest.asked.usages])
-        unit.chores.note_drift(writing.drift, writing.at)
+        note_drift(unit, writing.drift, writing.at)
         if any(harvest.listing for harvest in written):
             unit.chores.clear_alert("marketplace_path_moved", writing.at)
         if refusal := next((harvest.asked.refusal for harvest in written if harvest.asked.refusal), None):
@@ -240,6 +241,7 @@ class Settling:
                 execution.saw_same(DocumentKind.OPTION)
             else:
                 follow_ups += item_tasks(task.execution_id, task.seller_id, entry.item_no, self._addresses, writing.at)
+        writing.drift += [(DocumentKind.MINI_SHOP, name, "unknown", task.request_url) for name in listing.unknown]
         for number, bad in enumerate(listing.bad):
             writing.raws.append(_bad_raw(task, bad.raw, bad.problem, number, writing.at))
             writing.drift.append(

@@ -11,7 +11,7 @@ costs neither them nor the link to the next page.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import orjson
@@ -20,7 +20,7 @@ from sellerwatch.domain import forms
 from sellerwatch.domain.addresses import FACADE, SEARCH_PATH
 from sellerwatch.domain.documents import Document, DocumentKind, content_hash
 from sellerwatch.domain.errors import Invalid, Unreadable
-from sellerwatch.domain.meaning import MEANING, Meaning
+from sellerwatch.domain.meaning import MEANING, Meaning, printable
 from sellerwatch.ports.marketplace import BadEntry, Entry, Listing
 
 SEARCH_ITEM = "SearchItemV2"
@@ -65,9 +65,10 @@ class Parse:
         """All that a document says, in normal form. A MINI_SHOP is an entry of either kind of list."""
         seller_id: str | None = None
         content: Mapping[str, object]
+        strange: tuple[str, ...] = ()
         if kind is DocumentKind.DETAIL:
-            content = modules = _detail(raw, self._detail_names)
-            info = modules.get(INFO, {})
+            modules, strange = _detail(raw, self._detail_names)
+            content, info = modules, modules.get(INFO, {})
             _refuse_another(kind, item_no, info.get("itemNo"))
             seller_id = _seller_id(info.get("sellerId"))
         elif kind is DocumentKind.MINI_SHOP:
@@ -77,7 +78,7 @@ class Parse:
             content = {"options": _array(raw)}
         fields, missing, unknown = self._meaning.read(kind, content)
         digest = content_hash(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS))
-        return Document(kind, item_no, seller_id, fields, digest, missing, unknown)
+        return Document(kind, item_no, seller_id, fields, digest, missing, strange + unknown)
 
 
 ItemNo = Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
@@ -110,8 +111,29 @@ class _SearchPage(msgspec.Struct):
     nextApiUrl: str | None = None  # noqa: N815
 
 
-_MINI_SHOP_PAGE = msgspec.json.Decoder(_MiniShopPage)
-_SEARCH_PAGE = msgspec.json.Decoder(_SearchPage)
+class _Page(Generic[T]):
+    """An answer's top level. Names that are not known there are told, at no cost where there are none."""
+
+    def __init__(self, shape: type[T], others: str) -> None:
+        ignored = [(name, msgspec.Raw, msgspec.Raw(b"null")) for name in others.split()]
+        whole: Any = msgspec.defstruct(shape.__name__, ignored, bases=(shape,), forbid_unknown_fields=True)
+        self._known = frozenset(whole.__struct_fields__)
+        self._strict = msgspec.json.Decoder(whole)
+        self._loose = msgspec.json.Decoder(shape)
+
+    def read(self, body: bytes, where: str) -> tuple[T, tuple[str, ...]]:
+        try:
+            return self._strict.decode(body), ()
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            page = _decode(self._loose, body, where)
+            names = _decode(_NAMES, body, where).keys() - self._known
+            return page, printable(f"page.{name}" for name in names)
+
+
+_NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MINI_SHOP_PAGE = _Page(_MiniShopPage, "indexName groupResult")
+_SEARCH_PAGE = _Page(_SearchPage, "trackingInfos")
+_DETAIL_PAGE = _Page(_Modules, "bottom nextApiUrl trackingInfos")
 _MODULES = msgspec.json.Decoder(_Modules)
 _MODULE = msgspec.json.Decoder(_Module)
 _INFO = msgspec.json.Decoder(_Numbered)
@@ -133,14 +155,14 @@ _OPTION_NAMES = _quoted(forms.OPTION_KEYS)
 
 
 def _mini_shop(body: bytes) -> Listing:
-    page = _decode(_MINI_SHOP_PAGE, body, "MINI_SHOP")
+    page, unknown = _MINI_SHOP_PAGE.read(body, "MINI_SHOP")
     count = forms.number(page.count, "MINI_SHOP.count")
     entries, bad = _entries("MINI_SHOP", page.items, valid=_is_text(body))
-    return Listing(entries, bad, count, None, ended=not page.items)
+    return Listing(entries, bad, count, None, ended=not page.items, unknown=unknown)
 
 
 def _search(body: bytes) -> Listing:
-    page = _decode(_SEARCH_PAGE, body, "SEARCH")
+    page, unknown = _SEARCH_PAGE.read(body, "SEARCH")
     items: list[msgspec.Raw] = []
     bad: list[BadEntry] = []
     for raw in page.moduleList:
@@ -153,7 +175,8 @@ def _search(body: bytes) -> Listing:
                 items.append(module.data)
     entries, bad_items = _entries("SEARCH", items, valid=_is_text(body))
     next_path = _next_path(page.nextApiUrl)
-    return Listing(entries, bad + bad_items, None, next_path, ended=not (next_path or items or bad))
+    has_ended = not (next_path or items or bad)
+    return Listing(entries, bad + bad_items, None, next_path, ended=has_ended, unknown=unknown)
 
 
 def _entries(where: str, items: Sequence[msgspec.Raw], *, valid: bool) -> tuple[list[Entry], list[BadEntry]]:
@@ -180,18 +203,18 @@ def _next_path(url: str | None) -> str | None:
     return url
 
 
-def _detail(raw: bytes, names_of: Mapping[str, tuple[bytes, ...]]) -> dict[str, dict[str, Any]]:
-    """The data of the modules that hold business, by type."""
-    modules = _decode(_MODULES, raw, "DETAIL").moduleList
+def _detail(raw: bytes, names_of: Mapping[str, tuple[bytes, ...]]) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """The data of the modules that hold business, by type; and what else stands beside the modules."""
+    page, unknown = _DETAIL_PAGE.read(raw, "DETAIL")
     content: dict[str, dict[str, Any]] = {}
-    for module in modules:
+    for module in page.moduleList:
         names = names_of.get(module.type)
         if names is None:
             continue
         if module.type in content:
             raise Unreadable(f"DETAIL {module.type}", "comes twice")
         content[module.type] = _object(module.type, bytes(module.data), names)
-    return content
+    return content, unknown
 
 
 def _object(where: str, raw: bytes, names: Iterable[bytes]) -> dict[str, Any]:

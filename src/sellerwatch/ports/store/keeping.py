@@ -75,6 +75,9 @@ class Chores(Protocol):
         """(kind, field, problem, sample), counted by day. Of the unknown names of a kind `UNKNOWN_NAMES_MAX` a day are
         told apart: an answer can be full of them."""
 
+    def new_names(self, kind: DocumentKind, times: int, at: datetime) -> list[str]:
+        """Unknown names counted at least so often today, and on no earlier day."""
+
     def note_suppressed(self, rule: str, times: int, at: datetime) -> None:
         """So many changes were not told, by that rule; counted by day."""
 

@@ -64,6 +64,26 @@ _NAMES = Prepared(
     ),
     ("kind", "problem", "day"),
 )
+_earlier = field_drift.alias("earlier")
+_NEW_NAMES = Prepared(
+    select(field_drift.c.field)
+    .where(
+        field_drift.c.data_type == bindparam("kind"),
+        field_drift.c.problem == bindparam("problem"),
+        field_drift.c.day == bindparam("day"),
+        field_drift.c.times >= bindparam("least"),
+        ~select(_earlier.c.field)
+        .where(
+            _earlier.c.data_type == field_drift.c.data_type,
+            _earlier.c.field == field_drift.c.field,
+            _earlier.c.problem == field_drift.c.problem,
+            _earlier.c.day < field_drift.c.day,
+        )
+        .exists(),
+    )
+    .order_by(field_drift.c.field),
+    ("kind", "problem", "day", "least"),
+)
 _SUPPRESSED = PerDialect(
     lambda dialect: upsert(dialect, suppressed_changes, ["rule", "day"], ["last_at"], ["times"]),
     ("rule", "day", "times", "last_at"),
@@ -147,6 +167,9 @@ class Chores:
             key = (kind.value, cut(field, columns.field), cut(problem, columns.problem), day)
             counted[key] = counted.get(key, (0, None))[0] + 1, cut(sample, columns.sample)
         self._session.many(_DRIFT, [(*key, times, sample, moment) for key, (times, sample) in sorted(counted.items())])
+
+    def new_names(self, kind: DocumentKind, times: int, at: datetime) -> list[str]:
+        return [row[0] for row in self._session.rows(_NEW_NAMES, (kind.value, UNKNOWN, at.date().isoformat(), times))]
 
     def note_suppressed(self, rule: str, times: int, at: datetime) -> None:
         row = (cut(rule, suppressed_changes.c.rule), at.date().isoformat(), times, self._session.to_db(at))
