@@ -10,6 +10,7 @@ seller is being crawled, another trigger is answered with the open one.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -123,9 +124,9 @@ class Trigger:
 class Heed:
     """Takes triggers from the queue that EventBridge puts them into.
 
-    Whatever `open` answers, the message is done with: duplicates and late ones begin nothing a second time. What is
-    no trigger, or calls an unknown seller, is a dead letter with the reason. A crash before the message is done with
-    brings it again, and its key is known then.
+    Whatever `open` answers, the message is done with: duplicates and late ones begin nothing a second time, and a rule
+    may outlive its seller for a while. What is no trigger is a dead letter with the reason. A crash before the message
+    is done with brings it again, and its key is known then.
     """
 
     trigger: Trigger
@@ -155,9 +156,10 @@ class Heed:
         """Why it is a dead letter; None: it is done with."""
         try:
             call = called(delivery.body)
-            await self.trigger.open(call.seller_id, call.trigger_key)
-        except (Invalid, Unknown) as refusal:
+        except Invalid as refusal:
             return str(refusal)
+        with suppress(Unknown):
+            await self.trigger.open(call.seller_id, call.trigger_key)
         return None
 
 
