@@ -23,8 +23,9 @@ DEV     := $(VENV)/.dev
 AWS_VENV := .venv-ministack
 AWS      := $(AWS_VENV)/.stamp
 
-# Nothing of the caller's own Python leaks in, and no process asks questions.
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Nothing of the caller's own Python leaks in (compiled tests are kept: compiling them takes longer than running many),
+# and no process asks questions.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore

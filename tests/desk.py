@@ -60,6 +60,13 @@ class Desk:
 
     folder: Path
 
+    @classmethod
+    def furnished(cls, folder: Path) -> "Desk":
+        """With a database at the newest revision, and nothing in it."""
+        desk = cls(folder)
+        desk.file.write_bytes(new_database())
+        return desk
+
     @property
     def file(self) -> Path:
         return self.folder / "sellerwatch.db"

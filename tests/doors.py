@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import structlog
 from fastapi import FastAPI
+from sqlalchemy import Engine
 
 from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
@@ -189,6 +190,15 @@ def memory_database() -> sqlite3.Connection:
     raw.close()
     made.dispose()
     return kept
+
+
+def upgraded() -> Engine:
+    """A database in memory at the newest revision."""
+    made = engine("sqlite://")
+    raw = made.raw_connection()
+    memory_database().backup(raw.driver_connection)  # type: ignore[arg-type]
+    raw.close()
+    return made
 
 
 @asynccontextmanager

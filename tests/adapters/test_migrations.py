@@ -33,9 +33,22 @@ def empty():
     made.dispose()
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """At the newest revision: climbed to once, copied for each test."""
+    made = engine("sqlite://")
+    schema.upgrade(made, now=NOW)
+    raw = made.raw_connection()
+    yield raw.driver_connection
+    raw.close()
+    made.dispose()
+
+
 @pytest.fixture
-def full(empty):
-    schema.upgrade(empty, now=NOW)
+def full(empty, kept):
+    raw = empty.raw_connection()
+    kept.backup(raw.driver_connection)
+    raw.close()
     return empty
 
 

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.dialects import mysql
 
+from doors import new_database, upgraded
 from sellerwatch.adapters.sql import schema
 from sellerwatch.adapters.sql.dialect import (
     database_url,
@@ -27,10 +28,14 @@ TO_DB, FROM_DB = times("sqlite")
 
 @pytest.fixture(params=["memory", "file"])
 def database(request, tmp_path):
-    made = engine("sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path}/a.db")
-    schema.upgrade(made, now=NOW)
+    made = upgraded() if request.param == "memory" else on_file(tmp_path)
     yield made
     made.dispose()
+
+
+def on_file(folder, **options):
+    (folder / "a.db").write_bytes(new_database())
+    return engine(f"sqlite:///{folder}/a.db", **options)
 
 
 def fill(database, names):
@@ -176,8 +181,7 @@ def test_a_transaction_that_fails_leaves_nothing(database):
 
 
 def test_a_reader_sees_one_moment_and_does_not_wait_for_the_writer(tmp_path):
-    made = engine(f"sqlite:///{tmp_path}/a.db", busy_seconds=0.05)
-    schema.upgrade(made, now=NOW)
+    made = on_file(tmp_path, busy_seconds=0.05)
     fill(made, ["a"])
     with made.begin() as writer, reading(made) as reader:
         writer.execute(delete(locks))
@@ -187,8 +191,7 @@ def test_a_reader_sees_one_moment_and_does_not_wait_for_the_writer(tmp_path):
 
 
 def test_two_writers_meet_at_the_beginning_and_not_half_way(tmp_path):
-    made = engine(f"sqlite:///{tmp_path}/a.db", busy_seconds=0.05)
-    schema.upgrade(made, now=NOW)
+    made = on_file(tmp_path, busy_seconds=0.05)
     with made.begin(), pytest.raises(Exception, match="locked"), made.begin():
         raise AssertionError("the second writer began")
     made.dispose()

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -247,6 +248,7 @@ def same_events(events):
     ]
 
 
+@pytest.mark.slow
 def test_the_two_engines_give_the_same_answers(redis_server):
     machine = type("Machine", (SideBySide,), {"server": redis_server})
     run_state_machine_as_test(machine, settings=settings(stateful_step_count=40))

@@ -102,6 +102,7 @@ async def test_lesson_57_every_notice_is_taken_in_any_order_and_as_often_as_it_c
         await schedules.announce(notice(schedule, ScheduleEvent[name]))
 
 
+@pytest.mark.slow
 async def test_lesson_56_a_rule_fires_once_in_its_interval_and_no_more_when_it_is_gone(aws: World) -> None:
     schedule = schedule_of(aws.seller)
     await aws.schedules.announce(notice(schedule, ScheduleEvent.REGISTERED))

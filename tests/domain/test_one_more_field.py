@@ -3,11 +3,10 @@
 import orjson
 
 from builders import NOON, at
+from doors import upgraded
 from pages import LEFT_OUT, a_detail, a_list_item, options_of
 from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine
-from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain import forms
 from sellerwatch.domain.changes import FieldChange
@@ -76,9 +75,7 @@ def test_within_its_tolerance_two_are_the_same_and_small_steps_add_up() -> None:
 
 
 async def test_it_is_kept_without_a_column_of_its_own() -> None:
-    made = engine("sqlite://")
-    upgrade(made, now=NOON)
-    database = Database(made, inline=True)
+    database = Database(upgraded(), inline=True)
     store = SqlStore(database)
     product = a_complete_product(3)
     await store.transact(lambda unit: unit.products.save([product]))

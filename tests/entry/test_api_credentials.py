@@ -221,28 +221,28 @@ def unused_server() -> Any:
     return serving
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        [],
-        [("x-api-key", "")],
-        [("x-api-key", " ")],
-        [("x-api-key", KEY.upper())],
-        [("x-api-key", KEY[:-1])],
-        [("x-api-key", KEY + " ")],
-        [("x-api-key", KEY_ENTRY)],
-        [("x-api-key", KEY_ENTRY.partition(":")[2])],
-        [("x-api-key", "é\xff\xfe")],
-        [("x-api-key", "x" * 10_000)],
-        [("x-api-key", KEY), ("x-api-key", KEY)],
-        [("x-api-key", KEY), ("x-api-key", "")],
-        [("authorization", f"Bearer {KEY}")],
-    ],
-)
-async def test_a_key_that_is_not_quite_right_is_401(at: Door, headers: list[tuple[str, str]]) -> None:
-    answer = await at.call("POST", TRIGGER, {"sellerId": "a"}, token="", headers=headers)
-    assert (answer.status, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")
-    assert answer.headers["www-authenticate"] == "X-API-Key"
+NOT_QUITE: list[list[tuple[str, str]]] = [
+    [],
+    [("x-api-key", "")],
+    [("x-api-key", " ")],
+    [("x-api-key", KEY.upper())],
+    [("x-api-key", KEY[:-1])],
+    [("x-api-key", KEY + " ")],
+    [("x-api-key", KEY_ENTRY)],
+    [("x-api-key", KEY_ENTRY.partition(":")[2])],
+    [("x-api-key", "é\xff\xfe")],
+    [("x-api-key", "x" * 10_000)],
+    [("x-api-key", KEY), ("x-api-key", KEY)],
+    [("x-api-key", KEY), ("x-api-key", "")],
+    [("authorization", f"Bearer {KEY}")],
+]
+
+
+async def test_a_key_that_is_not_quite_right_is_401(at: Door) -> None:
+    for headers in NOT_QUITE:
+        answer = await at.call("POST", TRIGGER, {"sellerId": "a"}, token="", headers=headers)
+        assert (answer.status, answer.json()["errorCode"]) == (401, "UNAUTHORIZED"), headers
+        assert answer.headers["www-authenticate"] == "X-API-Key", headers
 
 
 async def test_a_key_is_taken_from_its_header_only(at: Door) -> None:
@@ -314,19 +314,19 @@ def test_an_allowance_forgets_those_who_rested_longest_and_never_grows() -> None
     assert Allowance(clock, 0, 0).take("anybody") > 0
 
 
-@pytest.mark.parametrize("given", ["a-b_c.d:1", "x" * 128, "019a0000-0000-7000-8000-000000000000"])
-async def test_a_decent_request_id_is_kept_and_stands_in_the_log(at: Door, given: str) -> None:
-    with logs(at.house.settings, at.clock) as told:
-        answer = await at.call("GET", "/nowhere", headers=[("x-request-id", given)])
-    assert answer.headers["x-request-id"] == given
-    assert given in told.getvalue()
+async def test_a_decent_request_id_is_kept_and_stands_in_the_log(at: Door) -> None:
+    for given in ("a-b_c.d:1", "x" * 128, "019a0000-0000-7000-8000-000000000000"):
+        with logs(at.house.settings, at.clock) as told:
+            answer = await at.call("GET", "/nowhere", headers=[("x-request-id", given)])
+        assert answer.headers["x-request-id"] == given
+        assert given in told.getvalue()
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "a\nb", "<script>", "é", "${jndi:ldap://x}", "a\x1b[31m"])
-async def test_an_indecent_request_id_is_replaced(at: Door, given: str) -> None:
-    with logs(at.house.settings, at.clock) as told:
-        answer = await at.call("GET", "/nowhere", headers=[("x-request-id", given)])
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}", answer.headers["x-request-id"])
-    assert not given or given not in told.getvalue()
+async def test_an_indecent_request_id_is_replaced(at: Door) -> None:
+    for given in ("", "a b", "x" * 129, "a\nb", "<script>", "é", "${jndi:ldap://x}", "a\x1b[31m"):
+        with logs(at.house.settings, at.clock) as told:
+            answer = await at.call("GET", "/nowhere", headers=[("x-request-id", given)])
+        assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}", answer.headers["x-request-id"]), given
+        assert not given or given not in told.getvalue(), given
     twice = [("x-request-id", "one"), ("x-request-id", "two")]
     assert (await at.call("GET", "/nowhere", headers=twice)).headers["x-request-id"] not in {"one", "two"}

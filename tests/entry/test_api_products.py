@@ -25,7 +25,7 @@ async def at(tmp_path: Path) -> AsyncIterator[Door]:
 
 async def said(at: Door, path: str, *, status: int = 200) -> Any:
     answer = await at.call("GET", path)
-    assert answer.status == status, answer.body
+    assert answer.status == status, (path, answer.body)
     return check(at, "GET", path, answer)
 
 
@@ -47,10 +47,10 @@ async def test_a_product_is_told_flat_with_all_its_fields(at: Door) -> None:
     assert again.status == 304
 
 
-@pytest.mark.parametrize("item", ["0", "-1", "01", "1.0", "1e3", "x", "٣", "9223372036854775808", "1" * 30, "%00"])
-async def test_an_item_number_is_digits_within_bounds(at: Door, item: str) -> None:
-    problem = await said(at, f"{PRODUCTS}/{item}", status=400)
-    assert problem["errors"][0]["field"] == "itemNo"
+async def test_an_item_number_is_digits_within_bounds(at: Door) -> None:
+    for item in ("0", "-1", "01", "1.0", "1e3", "x", "٣", "9223372036854775808", "1" * 30, "%00"):
+        problem = await said(at, f"{PRODUCTS}/{item}", status=400)
+        assert problem["errors"][0]["field"] == "itemNo", item
 
 
 async def test_a_product_nobody_knows_is_not_found(at: Door) -> None:
@@ -87,20 +87,20 @@ async def test_products_are_filtered_by_seller_completeness_and_change(at: Door)
     assert [each["itemNo"] for each in (await said(at, f"{PRODUCTS}?changedSince={since}"))["content"]] == [3000]
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ("changedSince=0001-01-01T00:00:00Z", 200), ("changedSince=0001-01-01T00:00:00%2B14:00", 200),
-        ("changedSince=9999-12-31T23:59:59.999999999-12:00", 200), ("changedSince=2016-12-31T23:59:60Z", 200),
-        ("changedSince=2026-03-02t12:00:00z", 200), ("changedSince=2026-03-02T12:00:00", 400),
-        ("changedSince=2026-02-30T12:00:00Z", 400), ("changedSince=2026-03-02", 400), ("changedSince=1772452800", 400),
-        ("changedSince=2026-03-02T24:00:00Z", 400), ("complete=1", 400), ("complete=True", 400), ("complete=", 400),
-        ("cursor=x", 400), ("cursor=1", 400), ("cursor=-1-0-0", 400), ("cursor=999999999999999999-0-0", 200),
-        ("cursor=1-1-1' OR 1=1", 400), ("sellerId=a b", 400), ("sellerId=%00", 400),
-    ],
-)  # fmt: skip
-async def test_a_filter_is_written_one_way(at: Door, query: str, status: int) -> None:
-    await said(at, f"{PRODUCTS}?{query.replace(' ', '%20')}", status=status)
+FILTERS = [
+    ("changedSince=0001-01-01T00:00:00Z", 200), ("changedSince=0001-01-01T00:00:00%2B14:00", 200),
+    ("changedSince=9999-12-31T23:59:59.999999999-12:00", 200), ("changedSince=2016-12-31T23:59:60Z", 200),
+    ("changedSince=2026-03-02t12:00:00z", 200), ("changedSince=2026-03-02T12:00:00", 400),
+    ("changedSince=2026-02-30T12:00:00Z", 400), ("changedSince=2026-03-02", 400), ("changedSince=1772452800", 400),
+    ("changedSince=2026-03-02T24:00:00Z", 400), ("complete=1", 400), ("complete=True", 400), ("complete=", 400),
+    ("cursor=x", 400), ("cursor=1", 400), ("cursor=-1-0-0", 400), ("cursor=999999999999999999-0-0", 200),
+    ("cursor=1-1-1' OR 1=1", 400), ("sellerId=a b", 400), ("sellerId=%00", 400),
+]  # fmt: skip
+
+
+async def test_a_filter_is_written_one_way(at: Door) -> None:
+    for query, status in FILTERS:
+        await said(at, f"{PRODUCTS}?{query.replace(' ', '%20')}", status=status)
 
 
 async def test_changes_are_told_the_oldest_first_and_read_by_cursor(at: Door) -> None:

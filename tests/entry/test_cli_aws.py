@@ -29,9 +29,7 @@ def aws(aws_server: servers.Aws) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    found = Desk(tmp_path)
-    assert found.type("db", "upgrade").exit_code == 0
-    return found
+    return Desk.furnished(tmp_path)
 
 
 def test_queue_setup_shows_its_plan_makes_the_queues_once_and_then_finds_nothing_to_do(

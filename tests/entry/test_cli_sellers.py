@@ -9,31 +9,36 @@ from desk import Desk
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
+    return Desk.furnished(tmp_path)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_the_first_seller_makes_the_database(desk: Desk) -> None:
-    said = desk.type("seller", "add", "dmont", "--name", "D. Mont", "--interval", "2", "--source", "search", "--crawl")
+def test_the_first_seller_makes_the_database(bare: Desk) -> None:
+    said = bare.type("seller", "add", "dmont", "--name", "D. Mont", "--interval", "2", "--source", "search", "--crawl")
     assert (said.exit_code, said.err) == (0, "")
     assert "seller dmont is registered and crawled every 2 days" in said.out
-    found = desk.type("seller", "show", "dmont", "--json").json
+    found = bare.type("seller", "show", "dmont", "--json").json
     assert (found["source"], found["crawlingIntervalDays"]) == ("SEARCH", 2)
     assert (found["schedule"]["expression"], found["lastExecution"]["status"]) == ("rate(2 days)", "STARTED")
 
 
-def test_a_database_that_does_not_exist_is_not_made_by_looking(desk: Desk) -> None:
-    said = desk.type("seller", "list")
+def test_a_database_that_does_not_exist_is_not_made_by_looking(bare: Desk) -> None:
+    said = bare.type("seller", "list")
     assert (said.exit_code, said.problems) == (
         1,
-        [f"error: there is no database {desk.file} yet: run `sellerwatch db upgrade`"],
+        [f"error: there is no database {bare.file} yet: run `sellerwatch db upgrade`"],
     )
-    assert list(desk.folder.iterdir()) == []
+    assert list(bare.folder.iterdir()) == []
 
 
-def test_a_database_of_another_version_is_refused_with_what_to_do(desk: Desk) -> None:
-    assert desk.type("db", "upgrade").exit_code == 0
-    assert desk.type("db", "downgrade", "base").exit_code == 0
-    said = desk.type("seller", "list")
+def test_a_database_of_another_version_is_refused_with_what_to_do(bare: Desk) -> None:
+    assert bare.type("db", "upgrade").exit_code == 0
+    assert bare.type("db", "downgrade", "base").exit_code == 0
+    said = bare.type("seller", "list")
     assert said.exit_code == 1
     assert said.problems == ["error: the database is at no revision at all: run `sellerwatch db upgrade`"]
 

@@ -11,13 +11,12 @@ from datetime import datetime, timedelta
 import orjson
 
 from builders import NOON, an_execution
-from doors import memory_database
+from doors import upgraded
 from pages import a_detail, a_list_item, options_of
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.marketplace.parse import Parse
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine
 from sellerwatch.adapters.sql.reports import SqlReports
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.changes import Change
@@ -173,11 +172,7 @@ class Shelf:
 
 @asynccontextmanager
 async def a_shelf(*, flap_seconds: float = 0, batch: int = 300) -> AsyncIterator[Shelf]:
-    made = engine("sqlite://")
-    raw = made.raw_connection()
-    memory_database().backup(raw.driver_connection)  # type: ignore[arg-type]
-    raw.close()
-    database = Database(made, inline=True)
+    database = Database(upgraded(), inline=True)
     store, clock = SqlStore(database), StandingClock()
     bell = AsyncBell(clock)
     yield Shelf(

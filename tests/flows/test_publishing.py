@@ -144,6 +144,8 @@ async def _opened(folder: Path, queue_url: str, server: servers.Aws | None, wire
     return Post(house, clock, wire)
 
 
+# Each time, SQS' client tries again and again before it says so.
+@pytest.mark.parametrize("post", ["database", pytest.param("sqs", marks=pytest.mark.slow)], indirect=True)
 async def test_a_send_that_fails_after_the_claim_publishes_nothing_and_costs_no_retry(post: Post) -> None:
     relay = post.outside.relay
     for _ in range(5):

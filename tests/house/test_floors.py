@@ -145,6 +145,7 @@ def test_every_contract_has_a_planted_violation() -> None:
     assert contracts == {planted.contract for planted in VIOLATIONS.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", VIOLATIONS.values(), ids=VIOLATIONS)
 def test_a_planted_violation_is_refused(planted: Planted, copy: Path) -> None:
     for path, text in planted.files.items():

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from doors import upgraded
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine
-from sellerwatch.adapters.sql.schema import upgrade
 from sellerwatch.adapters.sql.store import SqlStore
 from sellerwatch.domain.products import Product
 from sellerwatch.domain.raws import Raw, RawStatus
@@ -40,9 +39,7 @@ async def everything(village: Village) -> tuple[list[Product], list[Raw]]:
 
 async def rebuilt(village: Village, batches: Sequence[Sequence[Raw]]) -> dict[int, Product]:
     """What becomes of these raws in a house that knows nothing, absorbed in this order."""
-    made = engine("sqlite://")
-    upgrade(made, now=BEGINNING)
-    database = Database(made, inline=True)
+    database = Database(upgraded(), inline=True)
     store, house = SqlStore(database), village.house
     absorb = Absorb(store, house.reader, house.clock, house.chance, house.bell)
     for raws in batches:
