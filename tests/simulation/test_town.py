@@ -42,7 +42,7 @@ def test_the_same_seed_tells_the_same_story_in_another_process_with_another_hash
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 8, 13])
+@pytest.mark.parametrize("seed", [2, 8, 13])
 def test_bad_days_violate_nothing_and_settle(seed: int) -> None:
     outcome = lived(scenario_of(seed), run_up)
     assert outcome.violations == []

@@ -100,6 +100,7 @@ class Crawl:
         self._settling, self._owner, self._orders = settling, owner, orders
         self._finish = Together(self._finish_many, clock, group_seconds)
         self._jobs: dict[str, Job] = {}
+        self._has_jobs = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._waits_since: float | None = None
@@ -145,6 +146,7 @@ class Crawl:
 
     def _start(self, job: Job) -> None:
         self._jobs[job.task.task_id] = job
+        self._has_jobs.set()
         running = asyncio.create_task(self.work(job))
         self._running.add(running)
         running.add_done_callback(lambda done: self._ended(job, done))
@@ -317,6 +319,9 @@ class Crawl:
         """While a task runs, its claim and its message's visibility last."""
         pause = self._orders.claim_seconds / 3
         while True:
+            if not self._jobs:
+                self._has_jobs.clear()
+                await self._has_jobs.wait()
             await self._clock.sleep(pause)
             now = self._clock.now()
             old = [job for job in self._jobs.values() if (now - job.attempt.started_at).total_seconds() >= pause]

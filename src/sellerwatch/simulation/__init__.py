@@ -6,6 +6,8 @@
     faults    what can go wrong, by name, and how often in this seed
     seams     where it goes wrong: every call of a port
     place     what a story comes from, what came of it, and what is seen of a town
+    bells     what saves the looking in vain
+    person    what only a person may do
     town      houses on one database, lived through from a seed
     watching  what must be true whatever happened: the invariants, seen from outside
     story     a seed told, and made smaller

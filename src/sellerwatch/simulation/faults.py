@@ -14,6 +14,7 @@ from sellerwatch.domain.errors import Invalid
 from sellerwatch.sandbox.chance import Chance
 
 ZERO_PERCENT = 50.0
+_YOUNG_HOURS, _BUSY_HOURS = 0.5, 6.0
 
 
 class Where(StrEnum):
@@ -31,7 +32,7 @@ class Where(StrEnum):
 class Unit(StrEnum):
     CALL = "% of calls"
     REQUEST = "% of requests"
-    DAY = "a day"
+    DAY = "a busy day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +192,18 @@ class Luck:
         self.happened[name] += 1
         return True
 
-    def moments(self, name: str, hours: float) -> list[float]:
-        """When, in seconds from the beginning, an incident of this kind begins."""
+    def moments(self, name: str, hours: float, crawl_hours: float) -> list[float]:
+        """When, in seconds from the beginning, an incident of this kind begins: within the `_BUSY_HOURS` after the
+        beginning of a crawl, half of them soon after it. At other times it would befall nobody.
+        """
         rate = self.rates.get(name, 0.0)
         stream, at, found = self._streams.get(name), 0.0, []
-        while stream is not None and rate and (at := at + _gap(stream, 86400 / rate)) < hours * 3600:
-            found.append(at)
+        busy = min(crawl_hours, _BUSY_HOURS)
+        while stream is not None and rate and (at := at + _gap(stream, 24 / rate)) < hours / crawl_hours * busy:
+            crawl, since = divmod(at, busy)
+            if stream.below(2):
+                since = min(since, stream.share() * _YOUNG_HOURS)
+            found.append((crawl * crawl_hours + since) * 3600)
         return found
 
 

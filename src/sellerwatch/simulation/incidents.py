@@ -50,7 +50,7 @@ class Incidents:
             (at, kind.name)
             for kind in KINDS
             if kind.unit is Unit.DAY and kind.name != "skew"
-            for at in self._town.luck.moments(kind.name, hours)
+            for at in self._town.luck.moments(kind.name, hours, self._town.scenario.crawl_hours)
         )
         running: list[asyncio.Task[None]] = []
         for at, name in due:

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from sellerwatch.domain.products import Product
@@ -66,7 +65,6 @@ class Place(Protocol):
     outcome: Outcome
     log: list[tuple[str, str]]
     """Of each error that a house logged: its type, and what it said."""
-    folder: Path
     clock: VirtualClock
     sandbox: Sandbox
     luck: Luck

@@ -15,53 +15,56 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from math import ceil
+from typing import Any, Final, TypeAlias
 
 import structlog
 
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.sql import audit
 from sellerwatch.adapters.sql.database import Database
-from sellerwatch.adapters.sql.dialect import engine
+from sellerwatch.adapters.sql.dialect import engine, in_shared_memory
 from sellerwatch.adapters.sql.schema import upgrade
-from sellerwatch.domain.errors import Conflict, Trouble
 from sellerwatch.domain.products import Product
 from sellerwatch.sandbox.chance import Chance
 from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.sandbox import Sandbox
 from sellerwatch.settings import load
+from sellerwatch.simulation.bells import SELDOM_SECONDS, Bells
 from sellerwatch.simulation.ends import ORIGIN, SECRET, InProcessProductServer, InProcessTransport
 from sellerwatch.simulation.faults import NAMES, Luck, Where, drawn
 from sellerwatch.simulation.incidents import Incidents
 from sellerwatch.simulation.lives import Life, driven_tasks
 from sellerwatch.simulation.loop import BEGINNING, SimulatedLoop, VirtualClock
+from sellerwatch.simulation.person import Person
 from sellerwatch.simulation.place import Living, Outcome, Scenario
 from sellerwatch.simulation.seams import Seams
 from sellerwatch.wiring import House, build
 
 Run: TypeAlias = Callable[[House, asyncio.Event], Awaitable[None]]
 SETTLE_HOURS = 24.0
-_LOOK_SECONDS = 60.0
+_LOOK_SECONDS, _REST_SECONDS = 60.0, 300.0
+_ROBOTS_SECONDS = 25 * 3600.0
 _CALM_PROFILE = 4
-_FILE = "town.db"
-_POLL_SECONDS = 15.0
-"""A house looks by itself as seldom as that: what a bell did not tell it, and what was broken off, waits so long."""
+_CRAWL_HOURS: Final = (2, 6, 24, 24, 48)
 
 
 def scenario_of(seed: int) -> Scenario:
-    """What a seed draws; every fourth one leaves our own processes and engines alone."""
+    """What a seed draws: a few crawls of small shops, in a hurry or days apart. Every fourth one leaves our own processes
+    and engines alone.
+    """
     chance = Chance(seed, "scenario")
-    shops = {f"shop{number + 1}": chance.between(1, 9) for number in range(chance.between(1, 3))}
+    shops = {f"shop{number + 1}": chance.between(1, 5) for number in range(chance.pick((1, 1, 2, 2, 3)))}
     outside = {name for name, kind in NAMES.items() if kind.where in {Where.MARKETPLACE, Where.SERVER, Where.ALERTS}}
+    crawl_hours = chance.pick(_CRAWL_HOURS)
     return Scenario(
         seed=seed,
         shops=shops,
-        identities=chance.between(4, 24),
-        houses=chance.between(1, 3),
-        hours=float(chance.between(4, 20)),
+        identities=chance.between(2, 9),
+        houses=chance.pick((1, 1, 2, 2, 3)),
+        hours=float(crawl_hours * chance.between(3, 6)),
         rates=drawn(seed, outside if seed % _CALM_PROFILE == 0 else None),
+        crawl_hours=float(crawl_hours),
     )
 
 
@@ -70,8 +73,8 @@ def lived(scenario: Scenario, run: Run, tamper: Callable[[House], None] = lambda
     loop = SimulatedLoop(Chance(scenario.seed, "schedule"))
     loop.set_task_factory(driven_tasks)
     outcome = Outcome(scenario)
-    with TemporaryDirectory(prefix="sellerwatch-simulated-") as folder, _told() as log:
-        town = Town(scenario, run, tamper, Path(folder), outcome, log)
+    with _told() as log:
+        town = Town(scenario, run, tamper, outcome, log)
         try:
             loop.run_until_complete(town.live())
         finally:
@@ -110,16 +113,22 @@ class Town:
         scenario: Scenario,
         run: Run,
         tamper: Callable[[House], None],
-        folder: Path,
         outcome: Outcome,
         log: list[tuple[str, str]],
     ) -> None:
-        self.scenario, self.outcome, self.log, self.folder = scenario, outcome, log, folder
+        self.scenario, self.outcome, self.log = scenario, outcome, log
+        self._settings = load(overrides=_SETTINGS)
         self._run, self._tamper = run, tamper
         self.clock = VirtualClock()
         self.sandbox = Sandbox(
             Conditions(
-                seed=scenario.seed, secret=SECRET, shops=scenario.shops, latency_ms=120, jitter_ms=80, images_max=1
+                seed=scenario.seed,
+                secret=SECRET,
+                shops=scenario.shops,
+                latency_ms=120,
+                jitter_ms=80,
+                images_max=1,
+                token_seconds=86_400,
             )
         )
         self.luck = Luck(scenario.seed, scenario.rates)
@@ -128,19 +137,23 @@ class Town:
         self.houses: list[House] = []
         self.lives: list[Life] = []
         self.living: dict[int, Living] = {}
+        self.bells = Bells(scenario.seed)
         self.incidents = Incidents(self)
+        self.person = Person(self)
         self._first: Seams | None = None
         self._background: list[asyncio.Task[Any]] = []
 
     async def live(self) -> None:
-        (self.folder / _FILE).write_bytes(_empty())
         office = self.office = self._house(VirtualClock(), 0)
+        audit.restore(office.database, _empty())
+        self.bells.join(office)
         await audit.leave_identities(office.database, self.scenario.identities)
         for seller in self.scenario.shops:
-            await office.sellers.register(seller, seller, interval_days=1)
+            await office.sellers.register(seller, seller, interval_days=ceil(self.scenario.crawl_hours / 24))
         for place in range(self.scenario.houses):
             self._background.append(asyncio.create_task(self._keep_a_house(place)))
         self._background.append(asyncio.create_task(self.incidents.run(self.scenario.hours)))
+        self._background.append(asyncio.create_task(self._let_the_quiet_be_quiet()))
         await self._bad_days()
         await self._good_days()
         await self._the_end()
@@ -152,32 +165,34 @@ class Town:
         while (now := self.clock.monotonic()) < until:
             if now >= next_crawl:
                 next_crawl = now + self.scenario.crawl_hours * 3600
-                await self._crawl_all()
+                await self.person.crawl(self.scenario.shops)
                 self.sandbox.mutate(0.3)
-            await self.clock.sleep(min(1800.0, until - now))
-            await self.look()
+            await self.clock.sleep(min(_REST_SECONDS, until - now, next_crawl - now))
+            if not self.bells.is_quiet:
+                await self.look()
 
-    async def _crawl_all(self) -> None:
-        for seller in self.scenario.shops:
-            try:
-                await self.office.trigger.crawl_now(seller)
-                self.tell("operator", f"crawls {seller}")
-            except (Conflict, Trouble) as refusal:
-                self.tell("operator", f"can't crawl {seller}: {refusal}")
+    async def _let_the_quiet_be_quiet(self) -> None:
+        while True:
+            await self.clock.sleep(_REST_SECONDS)
+            if not (self.bells.is_quiet or await audit.open_things(self.office.database)):
+                self.bells.hush()
 
     async def _good_days(self) -> None:
         self.luck.is_calm = True
+        self.bells.rouse()
         self.incidents.heal()
         self.tell("world", "all is well again")
-        await self._take_back_the_blocked()
+        if self.luck.happened["robots_close"]:
+            # What robots.txt said is heeded for as long as it is fresh.
+            await self.clock.sleep(_ROBOTS_SECONDS)
         await self._settle("after the bad days")
 
     async def _the_end(self) -> None:
         if not self.outcome.violations:
             for _ in range(2):
-                await self._crawl_all()
+                await self.person.crawl(self.scenario.shops)
                 await self._settle("after the last crawl")
-            await self._resend_what_was_refused()
+            await self.person.resend_what_was_refused()
             await self._settle("after the resend")
         await self.look()
         await self.incidents.watching.at_the_end()
@@ -189,20 +204,8 @@ class Town:
             if self.clock.monotonic() > until:
                 self.wrong("I3 I4 lateness", f"{when}, {SETTLE_HOURS:.0f} h later still open: {is_open}")
                 return
+            await self.person.attend()
             await self.clock.sleep(_LOOK_SECONDS)
-
-    async def _take_back_the_blocked(self) -> None:
-        for agent_id in await audit.blocked(self.office.database):
-            self.tell("operator", f"unblocks identity {agent_id}")
-            await self.office.identities.unblock(agent_id)
-
-    async def _resend_what_was_refused(self) -> None:
-        if not await audit.refused(self.office.database):
-            return
-        if not await audit.is_alerted(self.office.database, "delivery_failed"):
-            self.wrong("I2", "deliveries FAILED and no alert tells of it")
-        self.tell("operator", "resends what was refused")
-        await self.office.repair.retry_since(BEGINNING)
 
     async def look(self) -> None:
         """What must never be there, whenever one looks."""
@@ -217,8 +220,10 @@ class Town:
             living = self.living[place] = self._move_in(place)
             self.tell(living.life.name, "begins")
             ended = asyncio.ensure_future(living.life.died.wait())
+            self._background.append(ended)
             await asyncio.wait([ended, living.root], return_when=asyncio.FIRST_COMPLETED)
             ended.cancel()
+            self._background.remove(ended)
             if not living.life.is_dead and (error := living.root.exception()):
                 self.log.append((type(error).__name__, f"the process ended: {error}"))
             self.tell(living.life.name, "is dead" if living.life.is_dead else "has stopped")
@@ -228,8 +233,9 @@ class Town:
         number = len(self.lives) + 1
         clock = VirtualClock(ahead=timedelta(seconds=self.incidents.skew(place)))
         house = self._house(clock, number)
-        self._tamper(house)
         life = Life(f"p{number}")
+        self.bells.join(house, life)
+        self._tamper(house)
         self.lives.append(life)
         die_at = self.scenario.die_at if number == 1 else None
         seams = Seams(house, life, self.luck, lambda what, where: self.tell(life.name, f"{what} {where}"), die_at)
@@ -244,14 +250,18 @@ class Town:
         transport = InProcessTransport(self.sandbox, self.clock)
         transport.heard = self.incidents.watching.heard
         self.transports.append(transport)
+        chance = SeededChance(self.scenario.seed * 1000 + number)
+        # In memory, and of all houses: to write to a disk costs more than all else that a transaction does.
+        kept = in_shared_memory(f"town-{id(self)}")
         house = build(
-            load(overrides=_settings(self.folder)),
+            self._settings,
             clock=clock,
-            chance=SeededChance(self.scenario.seed * 1000 + number),
+            chance=chance,
             transport=transport,
             product_server=InProcessProductServer(self.sandbox, self.clock),
             is_alone=True,
-            poll_seconds=_POLL_SECONDS,
+            poll_seconds=SELDOM_SECONDS,
+            database=Database(kept, inline=True, wait=clock.sleep, chance=chance.random),
         )
         self.houses.append(house)
         return house
@@ -295,33 +305,31 @@ class Town:
 @cache
 def _empty() -> bytes:
     """A database with nothing in it but its schema, and the eye that watches its states; made once."""
-    with TemporaryDirectory(prefix="sellerwatch-simulated-") as folder:
-        file = Path(folder) / _FILE
-        database = Database(engine(f"sqlite:///{file}"), inline=True)
-        upgrade(database.engine, now=BEGINNING)
-        audit.watch(database)
-        database.close()
-        return file.read_bytes()
+    database = Database(engine("sqlite://"), inline=True)
+    upgrade(database.engine, now=BEGINNING)
+    audit.watch(database)
+    written = audit.image(database)
+    database.close()
+    return written
 
 
 async def _root(run: Run, house: House, stop: asyncio.Event) -> None:
     await run(house, stop)
 
 
-def _settings(folder: Path) -> dict[str, object]:
-    return {
-        "database_url": f"sqlite:///{folder / _FILE}",
-        "redis_url": None,
-        "queue_url": "database:",
-        "schedule_url": "builtin:",
-        "trigger_queue_url": None,
-        "alert_webhook_url": None,
-        "marketplace_url": ORIGIN,
-        "product_server_url": f"{ORIGIN}/products",
-        "product_server_secret": SECRET,
-        "token_keys": "sim:" + "A" * 43 + "=",
-        "delivery_interval": 60,
-        "sweep_seconds": 60,
-        "identity_probation_hours": 1,
-        "crawl_mode": "full",
-    }
+_SETTINGS: Final = {
+    "database_url": "sqlite://",
+    "redis_url": None,
+    "queue_url": "database:",
+    "schedule_url": "builtin:",
+    "trigger_queue_url": None,
+    "alert_webhook_url": None,
+    "marketplace_url": ORIGIN,
+    "product_server_url": f"{ORIGIN}/products",
+    "product_server_secret": SECRET,
+    "token_keys": "sim:" + "A" * 43 + "=",
+    "delivery_interval": SELDOM_SECONDS,
+    "sweep_seconds": SELDOM_SECONDS,
+    "identity_probation_hours": 1,
+    "crawl_mode": "full",
+}

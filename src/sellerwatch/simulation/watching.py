@@ -63,7 +63,7 @@ class Watching:
         self._mistakes()
         await self._products()
         await self._attempts()
-        await self._secrets()
+        self._secrets()
 
     def _hears_everything(self) -> bool:
         return not any(NAMES[name].where in _OURS for name in self._town.luck.rates)
@@ -121,11 +121,11 @@ class Watching:
         ).items():
             town.wrong("I15", f"{count} tasks with {what}")
 
-    async def _secrets(self) -> None:
+    def _secrets(self) -> None:
         """I10: no token stands in the database or the log in the clear."""
         town = self._town
         tokens = [token for visitor in town.sandbox.market.gate.visitors.values() for token in visitor.tokens]
-        written = b"".join(path.read_bytes() for path in sorted(town.folder.iterdir()) if path.is_file())
+        written = audit.image(town.office.database)
         said = "\n".join(what for _, what in town.log) + "\n".join(town.outcome.timeline)
         for token in tokens:
             if token.encode() in written or token in said:

@@ -98,6 +98,7 @@ def build(
     poll_seconds: float | None = None,
     meter: Meter = UNMETERED,
     traces: Traces | None = None,
+    database: Database | None = None,
 ) -> House:
     """The house as its settings say; whatever is handed in takes the place of the real thing.
 
@@ -109,7 +110,7 @@ def build(
     settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
     bell = AsyncBell(clock)
     owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{chance.token_bytes(4).hex()}"
-    database = Database(
+    database = database or Database(
         engine(settings.database_url, pool_min=settings.database_pool_min, pool_max=settings.database_pool_max),
         inline=is_alone,
         threads=settings.database_pool_max,

@@ -4,7 +4,9 @@ Promises: it changes nothing, but for `watch`, which lets the database itself no
 for a database whose only purpose is to be looked at. Every statement finds nothing where all is well.
 """
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Final
 
 from sqlalchemy import Connection
@@ -24,6 +26,9 @@ OPEN: Final[Mapping[str, str]] = {
     "messages": "SELECT count(*) FROM queue_messages WHERE state = 'READY'",
 }
 """How much of each kind is not at its end."""
+_OPEN: Final = " UNION ALL ".join(
+    statement.replace("SELECT", f"SELECT '{kind}',", 1) for kind, statement in OPEN.items()
+)
 
 NEVER: Final[Mapping[str, str]] = {
     "counters that are not their tasks": """
@@ -109,14 +114,27 @@ def watch(database: Database) -> None:
             )
 
 
+def image(database: Database) -> bytes:
+    """All that is written in it, byte by byte (SQLite only)."""
+    with database.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver.serialize()
+
+
+def restore(database: Database, written: bytes) -> None:
+    """An empty database becomes what this is the `image` of (SQLite only)."""
+    with database.engine.connect() as connection, closing(sqlite3.connect(":memory:")) as source:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        source.deserialize(written)
+        source.backup(driver)
+
+
 async def open_things(database: Database) -> dict[str, int]:
     """What is not at its end, by kind."""
-
-    def work(connection: Connection) -> dict[str, int]:
-        counts = {kind: connection.exec_driver_sql(statement).scalar_one() for kind, statement in OPEN.items()}
-        return {kind: count for kind, count in counts.items() if count}
-
-    return await database.read(work)
+    counts = await rows(database, _OPEN)
+    return {str(kind): int(str(count)) for kind, count in counts if count}
 
 
 async def never_found(database: Database) -> dict[str, list[tuple[object, ...]]]:
@@ -162,6 +180,18 @@ async def blocked(database: Database) -> list[int]:
     return [int(str(agent_id)) for (agent_id,) in found]
 
 
+async def quarantined(database: Database) -> list[str]:
+    """What waits for a person's word before it is told."""
+    found = await rows(database, "SELECT quarantine_id FROM quarantines WHERE status = 'OPEN' ORDER BY id")
+    return [str(quarantine_id) for (quarantine_id,) in found]
+
+
+async def unconfirmed(database: Database) -> list[str]:
+    """Sellers of whom so many products would go that a person is asked."""
+    statement = "SELECT DISTINCT seller_id FROM crawling_schedule_executions WHERE list_state = 'UNCONFIRMED' ORDER BY seller_id"
+    return [str(seller_id) for (seller_id,) in await rows(database, statement)]
+
+
 async def refused(database: Database) -> int:
     """Rows of the product outbox that were given up."""
     return len(await rows(database, "SELECT 1 FROM product_outbox WHERE status = 'FAILED'"))
@@ -179,8 +209,9 @@ async def tried_too_often(database: Database, retries_max: int, abandons_max: in
         "too many retries": ("SELECT count(*) FROM crawler_tasks WHERE retry_count > ?", retries_max),
         "too many abandonments": ("SELECT count(*) FROM crawler_tasks WHERE abandon_count > ?", abandons_max + 1),
         "too many failed attempts": (
-            "SELECT count(*) FROM (SELECT task_id FROM crawl_executions WHERE status = 'FAILED' GROUP BY task_id "  # noqa: ISC004
-            "HAVING count(*) > ?) AS failed",
+            # Waiting for an identity, or for robots.txt, is no failing.
+            "SELECT count(*) FROM (SELECT task_id FROM crawl_executions WHERE status = 'FAILED' "  # noqa: ISC004
+            "AND http_status IS NOT NULL GROUP BY task_id HAVING count(*) > ?) AS failed",
             retries_max + 1,
         ),
     }

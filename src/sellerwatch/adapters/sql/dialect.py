@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 from sqlalchemy.sql import quoted_name
 
 from sellerwatch.domain.errors import Invalid
@@ -90,6 +90,20 @@ def engine(url: str, *, pool_min: int = 10, pool_max: int = 50, busy_seconds: fl
         answer = {"read_timeout": ANSWER_SECONDS, "write_timeout": ANSWER_SECONDS}
         kept = {"pool_size": pool_min, "max_overflow": max(0, pool_max - pool_min), "pool_recycle": 1800}
         return _mysql(address, busy_seconds, answer, **kept)
+    if address.database in {None, "", ":memory:"}:
+        # One connection, or every thread would see a database of its own.
+        return _sqlite(address, busy_seconds, poolclass=StaticPool)
+    return _sqlite(address, busy_seconds, poolclass=QueuePool, pool_size=5, max_overflow=max(0, pool_max - 5))
+
+
+def in_shared_memory(name: str) -> Engine:
+    """A SQLite database of this process, for as long as a connection to it is open. For one thread: those of several
+    would refuse each other where on a file they wait.
+    """
+    return _sqlite(make_url(f"sqlite:///file:{name}?mode=memory&cache=shared&uri=true"), 0.0, poolclass=QueuePool)
+
+
+def _sqlite(address: URL, busy_seconds: float, **pool: Any) -> Engine:
     # Without a level of its own the driver begins nothing by itself; `_begin` does.
     arguments: dict[str, Any] = {
         "isolation_level": None,
@@ -97,12 +111,7 @@ def engine(url: str, *, pool_min: int = 10, pool_max: int = 50, busy_seconds: fl
         "check_same_thread": False,
         "cached_statements": 512,
     }
-    in_memory = address.database in {None, "", ":memory:"}
-    if in_memory:
-        # One connection, or every thread would see a database of its own.
-        made = create_engine(address, connect_args=arguments, poolclass=StaticPool)
-    else:
-        made = create_engine(address, connect_args=arguments, pool_size=5, max_overflow=max(0, pool_max - 5))
+    made = create_engine(address, connect_args=arguments, **pool)
     event.listen(made, "connect", _prepare_sqlite)
     event.listen(made, "begin", _begin)
     return made

@@ -64,6 +64,8 @@ class SqlQueue:
         self._max_receives = max_receives
         self._bell = bell
         self._poll_seconds = poll_seconds
+        self._step = FIRST_STEP_SECONDS
+        """Nothing having come, it is looked for less and less often: over all receives, not anew in each."""
         self._times: Times = times(database.dialect)
         self._insert = Prepared(insert_or_ignore(database.dialect, queue_messages), sql.INSERTED)
 
@@ -87,7 +89,6 @@ class SqlQueue:
         if count <= 0:
             return []
         until = self._clock.monotonic() + wait_seconds
-        step = FIRST_STEP_SECONDS
         got = await self._database.write(lambda connection: self._take(connection, count))
         while not got and wait_seconds > 0:
             ready_in = await self._database.read(self._ready_in)
@@ -97,8 +98,10 @@ class SqlQueue:
             if left <= 0:
                 break
             if ready_in > 0:
-                await self._pause(min(step, left, ready_in))
-                step = min(step * 2, self._poll_seconds)
+                has_rung = await self._pause(min(self._step, left, ready_in))
+                self._step = FIRST_STEP_SECONDS if has_rung else min(self._step * 2, self._poll_seconds)
+        if got:
+            self._step = FIRST_STEP_SECONDS
         return got
 
     async def ack(self, receipts: Sequence[str]) -> None:
@@ -265,11 +268,12 @@ class SqlQueue:
     def _in(self, seconds: float) -> str | datetime:
         return self._times.to_db(self._clock.now() + timedelta(seconds=seconds))
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause(self, seconds: float) -> bool:
+        """Whether something changed meanwhile, as far as this process knows."""
         if self._bell is None:
             await self._clock.sleep(seconds)
-        else:
-            await self._bell.wait(f"queue:{self._name}", seconds)
+            return False
+        return await self._bell.wait(f"queue:{self._name}", seconds)
 
     def _ring(self) -> None:
         if self._bell is not None:
