@@ -55,7 +55,9 @@ def test_what_is_held_is_listed_under_its_quarantine_and_why(desk: Desk) -> None
     assert said.exit_code == 0
     assert QUARANTINE.quarantine_id in said.out
     assert WHY in said.out
-    rows = desk.type("outbox", "held", "--json").json
+    found = desk.type("outbox", "held", "--json").json
+    assert [one["quarantineId"] for one in found["quarantines"]] == [QUARANTINE.quarantine_id]
+    rows = found["rows"]
     assert [(row["subject"], row["status"], row["quarantineId"]) for row in rows] == [
         ("1000", "HELD", QUARANTINE.quarantine_id),
         ("1001", "HELD", QUARANTINE.quarantine_id),
@@ -64,7 +66,7 @@ def test_what_is_held_is_listed_under_its_quarantine_and_why(desk: Desk) -> None
 
 @pytest.mark.parametrize("named", ["quarantine", "row", "all"])
 def test_a_release_lets_the_whole_quarantine_go_however_it_is_named(desk: Desk, named: str) -> None:
-    row = desk.type("outbox", "held", "--json").json[0]["outboxId"]
+    row = desk.type("outbox", "held", "--json").json["rows"][0]["outboxId"]
     word = {"quarantine": QUARANTINE.quarantine_id, "row": row, "all": "--all"}[named]
     said = desk.type("outbox", "release", word)
     assert said.exit_code == 0

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from builders import NOON, a_seller, at
 from desk import Desk
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.entry.cli.door import moment_of
 from sellerwatch.entry.cli.listed import LISTED
+from sellerwatch.entry.cli.options import moment_of
 from sellerwatch.entry.console.text import age, grouped, visible
 from sellerwatch.ports.store import Unit
 
@@ -143,7 +144,10 @@ def test_identities_are_added_and_retired(desk: Desk) -> None:
     assert len(said.problems) == 1
     assert said.problems[0].startswith(f"{file}:4: not 1 to 500 printable ASCII characters")
     assert desk.type("agents", "retire", "101").out == "1 identity retired\n"
-    assert desk.type("agents", "retire", "4711").exit_code == 1
+    refused = desk.type("agents", "retire", "4711")
+    assert (refused.exit_code, refused.out, refused.problems) == (1, "", ["error: 4711 is not in the pool"])
+    refused = desk.type("agents", "retire", "100", "4711", "4712")
+    assert (refused.out, refused.problems) == ("1 identity retired\n", ["error: 2 of the 3 are not in the pool"])
     assert desk.type("agents", "rekey").out == "0 tokens sealed anew\n"
 
 
@@ -175,6 +179,7 @@ def test_what_is_old_is_pruned_and_that_takes_the_marketplace(desk: Desk) -> Non
     ("typed", "moment"),
     [
         ("90min", at(-5400)),
+        ("999999d", datetime.min.replace(tzinfo=UTC)),
         ("2d", at(-2 * 86400)),
         ("2026-03-02T12:00:00.123456", NOON),
         ("2026-03-02T21:00:00.123456+09:00", NOON),

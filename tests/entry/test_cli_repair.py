@@ -69,13 +69,16 @@ def test_failed_rows_are_retried_by_id_or_since_a_time(desk: Desk) -> None:
 
 
 def test_what_is_held_is_listed_released_and_discarded(desk: Desk) -> None:
-    assert [row["outboxId"] for row in desk.type("outbox", "held", "--json").json] == [
+    assert [row["outboxId"] for row in desk.type("outbox", "held", "--json").json["rows"]] == [
         HELD.outbox_id,
         HELD_TOO.outbox_id,
     ]
     assert desk.type("outbox", "release", HELD.outbox_id).out == "1 row released\n"
     assert desk.type("outbox", "discard", "--all").out == "1 row discarded\n"
     assert statuses(desk) == ["FAILED", "WAITING", "COMPLETED", "COMPLETED"]
+    assert desk.type("outbox", "held").out == "nothing is held\n"
+    assert desk.type("outbox", "list", "--status", "held").out == "the product outbox has no row that is HELD\n"
+    assert desk.type("outbox", "list", "--box", "task").out == "the task outbox has no row\n"
     assert desk.type("outbox", "release").exit_code == 2
 
 
@@ -142,7 +145,9 @@ def test_dead_letters_are_listed_and_driven_back(desk: Desk) -> None:
     assert (letter["taskId"], letter["error"]) == (a_task().task_id, "received 3 times")
     assert "received 3 times" in desk.type("dlq", "list").out
     unknown = desk.type("dlq", "redrive", "999")
-    assert (unknown.exit_code, unknown.problems) == (1, ["error: 1 of them are no dead letters"])
+    assert (unknown.exit_code, unknown.problems) == (1, ["error: 999 is not among the dead letters"])
+    assert unknown.out == ""
     assert desk.type("dlq", "redrive", "--all").out == "1 dead letter back in the queue\n"
     assert desk.type("dlq", "list", "--json").json == []
+    assert desk.type("dlq", "list").out == "there are no dead letters\n"
     assert desk.type("dlq", "redrive").exit_code == 2

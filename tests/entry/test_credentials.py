@@ -60,9 +60,10 @@ def test_without_a_secret_the_one_beside_the_database_signs(tmp_path: Path) -> N
     [
         (["--role", "admin"], {"DATABASE_URL": "mysql://u:p@127.0.0.1/x", "TOKEN_KEYS": "k1:" + "A" * 43 + "="}, 1, "JWT_SECRET"),
         (["--role", "admin"], {"JWT_SECRET": "short"}, 1, "JWT_SECRET"),
-        (["--role", "admin", "--hours", "25"], {}, 1, "at most 24"),
-        (["--role", "admin", "--hours", "0"], {}, 1, "more than 0"),
-        (["--role", "admin", "--hours", "nan"], {}, 1, "more than 0"),
+        (["--role", "admin", "--hours", "25"], {}, 2, "0.001 to 24"),
+        (["--role", "admin", "--hours", "0.0001"], {}, 2, "--hours"),
+        (["--role", "admin", "--hours", "nan"], {}, 2, "--hours"),
+        (["--role", "admin"], {"DATABASE_URL": "sqlite://"}, 1, "JWT_SECRET"),
         (["--role", "root"], {}, 2, "--role"),
         ([], {}, 2, "--role"),
     ],
@@ -97,5 +98,5 @@ def test_a_key_comes_with_the_entry_that_accepts_it(tmp_path: Path) -> None:
 
 def test_a_key_needs_a_decent_name(tmp_path: Path) -> None:
     done = sellerwatch(tmp_path, "key", "generate", "--name", "a:b")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "--name" in done.stderr

@@ -21,6 +21,7 @@ from sellerwatch.domain.outbox import OutboxStatus
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.entry import log
 from sellerwatch.entry.account import Check, account
+from sellerwatch.entry.console.text import count
 from sellerwatch.entry.pretend import pretended
 from sellerwatch.entry.process import new_secret, prepared, running
 from sellerwatch.entry.stage import Scene, Stage
@@ -149,7 +150,7 @@ class _Player:
     def _change(self) -> list[Difference]:
         changes = self.sandbox.mutate(SHARE, seed=self.sandbox.conditions.seed)
         items = len({change["itemNo"] for change in changes})
-        self.stage.say(f"changed {items} products in the sandbox: {len(changes)} fields")
+        self.stage.say(f"changed {count(items, 'product')} in the sandbox: {count(len(changes), 'field')}")
         return changes
 
     async def _crawl(self, title: str) -> None:

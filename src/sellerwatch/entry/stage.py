@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sellerwatch.entry.account import Check
+from sellerwatch.entry.console.text import count
 from sellerwatch.ports.reports import ExecutionRow
 
 LINE_SECONDS: Final = 5.0
@@ -50,7 +51,9 @@ class Stage:
 
     def open(self, shops: Mapping[str, int], address: str, database: Path | None) -> None:
         total = sum(shops.values())
-        self.say(f"a sandbox marketplace answers at {address}: {len(shops)} sellers, {total} products,")
+        self.say(
+            f"a sandbox marketplace answers at {address}: {count(len(shops), 'seller')}, {count(total, 'product')},"
+        )
         self.say("80 requests an hour for each identity; 100 identities; a database of its own" + _at(database))
 
     def say(self, line: str) -> None:

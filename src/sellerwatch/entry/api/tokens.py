@@ -27,6 +27,7 @@ from sellerwatch.ports.outside import Issuer
 from sellerwatch.ports.time import Chance, Clock
 from sellerwatch.settings import PREFIX, Settings
 
+LIFETIME_MIN: Final = timedelta(seconds=1)
 LIFETIME_MAX: Final = timedelta(hours=24)
 LEEWAY_SECONDS: Final = 30
 TOKEN_MAX: Final = 8192
@@ -169,8 +170,8 @@ def issue(settings: Settings, role: Role, lifetime: timedelta, clock: Clock, cha
             f"{PREFIX}JWT_SECRET is missing: tokens are issued with {PREFIX}JWT_ALGORITHM=HS256 and a secret of at least "
             "32 bytes; with a public key, its owner issues them"
         )
-    if not timedelta(0) < lifetime <= LIFETIME_MAX:
-        raise Invalid("hours", lifetime.total_seconds() / 3600, "more than 0 and at most 24")
+    if not LIFETIME_MIN <= lifetime <= LIFETIME_MAX:
+        raise Invalid("hours", lifetime.total_seconds() / 3600, "a second or more, and at most 24")
     at = clock.now()
     issued = int(at.timestamp())
     claims = {

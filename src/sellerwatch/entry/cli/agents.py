@@ -12,7 +12,7 @@ from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.manners import report
 from sellerwatch.entry.cli.standing import status
 from sellerwatch.entry.console.tables import complain, say
-from sellerwatch.entry.console.text import count
+from sellerwatch.entry.console.text import count, left_out
 
 if TYPE_CHECKING:
     from sellerwatch.flows.identities import Rekeyed
@@ -69,9 +69,10 @@ def add(
 def retire(ctx: typer.Context, numbers: Numbers) -> None:
     """Take identities out of the pool for good; their record stays."""
     retired = run(ctx, lambda house: house.identities.retire(numbers))
-    say(f"{count(retired, 'identity', 'identities')} retired")
+    if retired:
+        say(f"{count(retired, 'identity', 'identities')} retired")
     if retired < len(set(numbers)):
-        complain(f"error: {len(set(numbers)) - retired} of them are not in the pool")
+        complain(f"error: {left_out(numbers, retired)} not in the pool")
         end_badly()
 
 

@@ -13,7 +13,9 @@ import typer
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.entry.cli.door import group, settings_of
+from sellerwatch.entry.cli.options import checked
 
+HOURS_MIN, HOURS_MAX = 0.001, 24
 KEY_BYTES = 32
 KEY_PREFIX = "swk_"
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -30,35 +32,51 @@ class RoleName(StrEnum):
     VIEWER = "viewer"
 
 
+def _hours(hours: float) -> None:
+    if not HOURS_MIN <= hours <= HOURS_MAX:  # also refuses nan
+        raise Invalid("hours", hours, f"{HOURS_MIN} to {HOURS_MAX}")
+
+
+def _name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise Invalid("name", name, "1 to 64 of A-Z a-z 0-9 . _ -")
+
+
 @token.command("issue", epilog="Example: TOKEN=$(sellerwatch token issue --role admin)")
 def issue_token(
     ctx: typer.Context,
     role: Annotated[RoleName, typer.Option("--role", help="admin writes and reads, viewer reads.")],
-    hours: Annotated[float, typer.Option("--hours", help="How long it is good for, at most 24.")] = 1.0,
+    hours: Annotated[
+        float,
+        typer.Option("--hours", help="How long it is good for, at most 24.", callback=checked(_hours)),
+    ] = 1.0,
 ) -> None:
     """Issue a token: the token alone, on one line of stdout."""
     from sellerwatch.adapters.chance import SystemChance  # noqa: PLC0415 - slow to load
     from sellerwatch.adapters.clock import SystemClock  # noqa: PLC0415
     from sellerwatch.adapters.vault import keys_beside  # noqa: PLC0415
     from sellerwatch.entry.api.tokens import Role, issue  # noqa: PLC0415
-    from sellerwatch.settings import with_kept_keys  # noqa: PLC0415
+    from sellerwatch.settings import needed, with_kept_keys  # noqa: PLC0415
 
-    if not 0 < hours <= 24:  # also refuses nan
-        raise Invalid("--hours", hours, "more than 0 and at most 24")
     chance = SystemChance()
-    settings = with_kept_keys(settings_of(ctx), keys_beside, chance.token_bytes)
+    settings = settings_of(ctx)
+    if settings.embedded and settings.database_file is None:
+        # None of its own: what would sign is forgotten as soon as this command ends.
+        needed(settings, "jwt_secret")
+    settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
     typer.echo(issue(settings, Role[role.name], timedelta(hours=hours), SystemClock(), chance))
 
 
 @key.command("generate", epilog="Example: sellerwatch key generate --name eventbridge")
 def generate_key(
-    name: Annotated[str, typer.Option("--name", help="Whose key it is; it shows in logs.")] = "internal",
+    name: Annotated[
+        str,
+        typer.Option("--name", help="Whose key it is; it shows in logs.", callback=checked(_name)),
+    ] = "internal",
 ) -> None:
     """Make a key: the key to give away, and the entry of SELLERWATCH_API_KEYS that accepts it."""
     from sellerwatch.adapters.chance import SystemChance  # noqa: PLC0415 - slow to load
 
-    if not NAME.fullmatch(name):
-        raise Invalid("--name", name, "1 to 64 of A-Z a-z 0-9 . _ -")
     made = KEY_PREFIX + SystemChance().token_bytes(KEY_BYTES).hex()
     typer.echo(f"key                            {made}")
     typer.echo(f"entry of SELLERWATCH_API_KEYS  {name}:{hashlib.sha256(made.encode()).hexdigest()}")

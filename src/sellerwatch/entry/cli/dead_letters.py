@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sellerwatch.entry.cli.door import end_badly, group, run
-from sellerwatch.entry.cli.options import Json
+from sellerwatch.entry.cli.options import Json, check_one
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
-from sellerwatch.entry.console.text import count, moment
+from sellerwatch.entry.console.text import count, left_out, moment
 
 if TYPE_CHECKING:
     from sellerwatch.wiring import House
@@ -27,6 +27,9 @@ def list_letters(
     if as_json:
         put_json([shapes.dead_letter(letter) for letter in letters])
         return
+    if not letters:
+        say("there are no dead letters")
+        return
     rows = [(one.letter_id, one.task_id, one.group, one.receives, moment(one.sent_at), one.error) for one in letters]
     draw(table(["id", "task", "group", right("received"), "sent", "error"], rows))
 
@@ -38,14 +41,14 @@ def redrive(
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Put dead letters back into the queue, as new messages."""
-    if bool(ids) == everything:
-        raise typer.BadParameter("give ids, or --all, not both", ctx, param_hint="ID… or --all")
+    check_one(ctx, "ID… or --all", first=bool(ids), second=everything)
 
     async def work(house: "House") -> int:
         return await house.repair.redrive(ids)
 
     driven = run(ctx, work)
-    say(f"{count(driven, 'dead letter')} back in the queue")
+    if driven or not ids:
+        say(f"{count(driven, 'dead letter')} back in the queue")
     if ids and driven < len(set(ids)):
-        complain(f"error: {len(set(ids)) - driven} of them are no dead letters")
+        complain(f"error: {left_out(ids, driven)} not among the dead letters")
         end_badly()

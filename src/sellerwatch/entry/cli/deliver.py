@@ -6,9 +6,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.domain.errors import Refused
+from sellerwatch.domain.errors import Invalid, Refused
 from sellerwatch.entry.cli.door import end_badly, group, run
-from sellerwatch.entry.cli.options import Json
+from sellerwatch.entry.cli.options import Json, checked
 from sellerwatch.entry.cli.outbox import tell_resent
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.progress import steps_done
@@ -30,11 +30,25 @@ def _deliveries() -> None:
     """A group, although it has one command."""
 
 
+def _is_url(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
+
+
+def _is_there(source: str) -> None:
+    if not _is_url(source) and not Path(source).is_file():
+        raise Invalid("source", source, "a file that exists, or a url")
+
+
 @app.command(epilog="Example: sellerwatch deliver reconcile versions.csv --dry-run")
 def reconcile(
     ctx: typer.Context,
     source: Annotated[
-        str, typer.Argument(metavar="FILE|URL", help="itemNo and version: JSON lines or CSV; a url of your own server.")
+        str,
+        typer.Argument(
+            metavar="FILE|URL",
+            help="itemNo and version: JSON lines or CSV; a url of your own server.",
+            callback=checked(_is_there),
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; show what would be sent.")] = False,
     as_json: Json = False,
@@ -45,8 +59,7 @@ def reconcile(
     """
 
     async def work(house: "House") -> Resent:
-        is_remote = source.startswith(("http://", "https://"))
-        text = _lines(await _asked(house, source)) if is_remote else _opened(source)
+        text = _lines(await _asked(house, source)) if _is_url(source) else _opened(source)
         with text, steps_done("products compared") as show:
             async for done in house.resend.difference(versions_in(text), is_trial=dry_run):
                 show(done.compared, None)

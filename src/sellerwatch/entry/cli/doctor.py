@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.entry.cli.door import end_badly, is_missing, settings_of
+from sellerwatch.entry.cli.door import end_badly, group, is_missing, settings_of
 from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console.tables import put_json, terminal
 from sellerwatch.entry.console.text import visible
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sellerwatch.entry.diagnosis import Finding
     from sellerwatch.settings import Settings
 
-app = typer.Typer()
+app = group("A diagnosis.")
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "red")}
 

@@ -8,7 +8,6 @@ database that does not exist yet is made by commands that write, and asked for b
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
@@ -17,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from sellerwatch.domain.errors import Invalid, Refused, SellerwatchError
+from sellerwatch.domain.errors import Refused, SellerwatchError
 from sellerwatch.entry.cli.listed import LISTED, Listed
 from sellerwatch.entry.console.tables import complain
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _DATABASE_ROOMS = ("sqlalchemy", "sqlite3", "pymysql", "MySQLdb", "alembic")
-_UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 
 
 class Start(NamedTuple):
@@ -68,9 +66,18 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from error
 
 
+class Group(TyperGroup):
+    """A group of commands; of each its first sentence is shown, whole."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_sentence(command.help)) for name, command in commands if command])
+
+
 def group(about: str) -> typer.Typer:
     """A group of commands, in plain help: the drawn one takes three times as long to appear."""
-    return typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    return typer.Typer(cls=Group, help=about, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 def run(ctx: typer.Context, work: "Callable[[House], Awaitable[T]]", *, makes: bool = False) -> T:
@@ -124,22 +131,13 @@ def end_badly() -> NoReturn:
     raise typer.Exit(1)
 
 
-def moment_of(text: str, now: datetime, option: str = "--since") -> datetime:
-    """A moment as one types it: `2026-11-18`, `2026-11-18T09:30` (UTC), or so long ago: `90min`, `6h`, `2d`."""
-    for unit, name in _UNITS.items():
-        number = text.removesuffix(unit)
-        if number != text and number.isdecimal() and len(number) < 7:
-            return now - timedelta(**{name: int(number)})
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(option, text, "a time like 2026-11-18T09:30, or so long ago: 90min, 6h, 2d") from None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
 def _loaded(listed: Listed) -> Any:
     found = get_group(import_module(f"{__package__}.{listed.module}").app)
     return found if listed.is_group else found.commands[listed.name]
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n", 1)[0].split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _start(ctx: Any) -> Start:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sellerwatch.domain.errors import Unknown
-from sellerwatch.entry.cli.door import end_badly, group, moment_of, run
-from sellerwatch.entry.cli.options import Json, PageNo, Size, footer
+from sellerwatch.domain.outbox import OutboxStatus, TaskOutboxStatus
+from sellerwatch.entry.cli.door import end_badly, group, run
+from sellerwatch.entry.cli.options import Json, PageNo, Size, check_one, checked, footer, moment_of, time_of
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import Column, complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count, moment
-from sellerwatch.entry.console.trust import quarantine_table
+from sellerwatch.entry.console.trust import quarantine_shape, quarantine_table
 from sellerwatch.flows.decide import Decided
 from sellerwatch.flows.repair import BATCH, Repaired
 from sellerwatch.flows.resend import Resent
@@ -42,7 +43,17 @@ def list_rows(
 ) -> None:
     """List the rows of an outbox, the oldest first."""
     wanted = status.upper() if status else None
-    _show(run(ctx, lambda house: house.reports.outbox(box, status=wanted, page=page, size=size)), as_json=as_json)
+    known = [each.value for each in (TaskOutboxStatus if box is Box.TASK else OutboxStatus)]
+    if wanted is not None and wanted not in known:
+        said = f"{status!r} is not one of {', '.join(known)}, as the {box} outbox knows them"
+        raise typer.BadParameter(said, ctx, param_hint="--status")
+    found = run(ctx, lambda house: house.reports.outbox(box, status=wanted, page=page, size=size))
+    if as_json:
+        put_json([shapes.outbox(row) for row in found.rows])
+    elif found.total:
+        _show(found)
+    else:
+        say(f"the {box} outbox has no row" + (f" that is {wanted}" if wanted else ""))
 
 
 @app.command(epilog="Example: sellerwatch outbox held")
@@ -54,9 +65,16 @@ def held(ctx: typer.Context, page: PageNo = 0, size: Size = 50, as_json: Json = 
         return rows, await house.reports.quarantines(is_open=True)
 
     found, quarantines = run(ctx, work)
-    if quarantines and not as_json:
+    if as_json:
+        shown = {"quarantines": [quarantine_shape(row) for row in quarantines]}
+        put_json({**shown, "rows": [shapes.outbox(row) for row in found.rows]})
+        return
+    if quarantines:
         draw(quarantine_table(quarantines))
-    _show(found, as_json=as_json)
+    if found.total:
+        _show(found)
+    elif not quarantines:
+        say("nothing is held")
 
 
 @app.command(epilog="Example: sellerwatch outbox retry --since 6h")
@@ -64,15 +82,20 @@ def retry(
     ctx: typer.Context,
     ids: Ids = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="All FAILED ones since 2026-11-18T09:30 (UTC), or 6h.")
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="All FAILED ones since 2026-11-18T09:30 (UTC), or 6h.",
+            callback=checked(time_of),
+        ),
     ] = None,
 ) -> None:
     """Send FAILED rows again, by id or since a time; an id may be of any of the three outboxes.
 
     A product's row of which a newer version has arrived is not sent any more: it becomes COMPLETED.
     """
-    if bool(ids) == bool(since):
-        raise typer.BadParameter("give ids, or --since, not both", ctx, param_hint="ID… or --since")
+    check_one(ctx, "ID… or --since", first=bool(ids), second=since is not None)
 
     async def work(house: "House") -> Repaired:
         if since is None:
@@ -102,7 +125,7 @@ def release(
     async def work(house: "House") -> Decided:
         return await house.decide.release(await _held(house, ids))
 
-    _check(ctx, ids, everything=everything)
+    check_one(ctx, "ID… or --all", first=bool(ids), second=everything)
     _tell_decided(run(ctx, work), "released")
 
 
@@ -117,7 +140,7 @@ def discard(
     async def work(house: "House") -> Decided:
         return await house.decide.discard(await _held(house, ids))
 
-    _check(ctx, ids, everything=everything)
+    check_one(ctx, "ID… or --all", first=bool(ids), second=everything)
     _tell_decided(run(ctx, work), "discarded")
 
 
@@ -129,8 +152,7 @@ def resend(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
 ) -> None:
     """Send the newest version of every complete product once more, when the receiver has lost them."""
-    if bool(seller) == everything:
-        raise typer.BadParameter("give --seller, or --all, not both", ctx, param_hint="--seller or --all")
+    check_one(ctx, "--seller or --all", first=seller is not None, second=everything)
 
     async def work(house: "House") -> Resent:
         if seller is not None and await house.reports.seller(seller) is None:
@@ -166,15 +188,7 @@ async def _rows(
     return ids
 
 
-def _check(ctx: typer.Context, ids: Sequence[str] | None, *, everything: bool) -> None:
-    if bool(ids) == everything:
-        raise typer.BadParameter("give ids, or --all, not both", ctx, param_hint="ID… or --all")
-
-
-def _show(found: Page[OutboxRow], *, as_json: bool) -> None:
-    if as_json:
-        put_json([shapes.outbox(row) for row in found.rows])
-        return
+def _show(found: Page[OutboxRow]) -> None:
     rows = [
         (
             row.outbox_id,

@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from sellerwatch.domain.errors import Invalid, Refused, Unknown
-from sellerwatch.entry.cli.door import group, moment_of, run
-from sellerwatch.entry.cli.options import Json
+from sellerwatch.domain.errors import Refused, Unknown
+from sellerwatch.entry.cli.door import group, run
+from sellerwatch.entry.cli.options import Json, checked, moment_of, time_of
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import draw, json_text, put_json, say, short, table
 from sellerwatch.entry.console.text import count, moment, visible
@@ -38,7 +38,9 @@ class Format(StrEnum):
 def show(
     ctx: typer.Context,
     item_no: ItemNo,
-    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=f"As it was then: {_TIME}")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help=f"As it was then: {_TIME}", callback=checked(time_of))
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show a product as it is known now, or as it was."""
@@ -46,7 +48,7 @@ def show(
     async def work(house: "House") -> ProductRow:
         if at is None:
             return await _known(house, item_no)
-        then = moment_of(at, house.clock.now(), "--at")
+        then = moment_of(at, house.clock.now())
         found = await house.reports.product(item_no, then)
         if found is None:
             await _known(house, item_no)
@@ -66,7 +68,12 @@ def history(
     item_no: ItemNo,
     between: Annotated[
         tuple[str, str] | None,
-        typer.Option("--between", metavar="TIME TIME", help=f"What it became between two moments: {_TIME}"),
+        typer.Option(
+            "--between",
+            metavar="TIME TIME",
+            help=f"What it became between two moments: {_TIME}",
+            callback=checked(lambda pair: [time_of(text) for text in pair]),
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +97,14 @@ def export(
         bool | None, typer.Option("--complete/--incomplete", help="Only those whose documents were all seen, or not.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", "--changed-since", metavar="TIME", help=f"Changed since then: {_TIME}")
+        str | None,
+        typer.Option(
+            "--since",
+            "--changed-since",
+            metavar="TIME",
+            help=f"Changed since then: {_TIME}",
+            callback=checked(time_of),
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", dir_okay=False, help="Into this file, not to stdout.")
@@ -101,7 +115,7 @@ def export(
         raise typer.BadParameter("it is about products, --changes is not", ctx, param_hint="--complete/--incomplete")
 
     async def work(house: "House") -> int:
-        then = moment_of(since, house.clock.now(), "--since") if since else None
+        then = moment_of(since, house.clock.now()) if since else None
         if seller is not None and await house.reports.seller(seller) is None:
             raise Unknown("seller", seller)
         reports = house.reports
@@ -136,9 +150,9 @@ async def _versions(house: "House", item_no: int) -> list[VersionRow]:
 
 async def _difference(house: "House", item_no: int, start: str, end: str) -> Difference:
     await _known(house, item_no)
-    first, last = (moment_of(text, house.clock.now(), "--between") for text in (start, end))
+    first, last = (moment_of(text, house.clock.now()) for text in (start, end))
     if first > last:
-        raise Invalid("--between", f"{start} {end}", "two moments, the earlier one first")
+        raise typer.BadParameter(f"'{start} {end}' is not two moments, the earlier one first", param_hint="--between")
     found = await house.reports.difference(item_no, first, last)
     assert found is not None, item_no
     return found

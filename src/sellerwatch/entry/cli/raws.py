@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.entry.cli.door import end_badly, group, moment_of, run
-from sellerwatch.entry.cli.options import Json
+from sellerwatch.entry.cli.door import end_badly, group, run
+from sellerwatch.entry.cli.options import Json, checked, moment_of, time_of
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.progress import steps_done
 from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, short, table
@@ -36,7 +36,10 @@ def retry(
 @app.command(epilog="Example: sellerwatch raw reprocess --since 7d --dry-run")
 def reprocess(
     ctx: typer.Context,
-    since: Annotated[str, typer.Option("--since", metavar="TIME", help="2026-11-18T09:30 (UTC), or 6h, 2d.")],
+    since: Annotated[
+        str,
+        typer.Option("--since", metavar="TIME", help="2026-11-18T09:30 (UTC), or 6h, 2d.", callback=checked(time_of)),
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would change.")] = False,
     as_json: Json = False,
 ) -> None:

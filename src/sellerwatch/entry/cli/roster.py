@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sellerwatch.domain.errors import Invalid
-from sellerwatch.domain.sellers import CrawlSource
+from sellerwatch.domain.ids import checked_seller_id
+from sellerwatch.domain.sellers import CrawlSource, checked_interval, checked_name
 
 _NAMES = {
     "id": "id",
@@ -74,6 +75,9 @@ def _entry(line: int, columns: list[str], row: list[str]) -> Entry | BadRow:
     if not (interval.isascii() and interval.isdecimal() and len(interval) < 10):
         return BadRow(line, str(Invalid("interval", interval, "a number of days, 1 to 30")))
     try:
-        return Entry(line, cells["id"], cells["name"], int(interval), CrawlSource(source.replace("-", "_")))
+        seller_id, name = checked_seller_id(cells["id"]), checked_name(cells["name"])
+        return Entry(line, seller_id, name, checked_interval(int(interval)), CrawlSource(source.replace("-", "_")))
+    except Invalid as refused:
+        return BadRow(line, str(Invalid(_NAMES[refused.field.casefold()], refused.value, refused.expected)))
     except ValueError:
         return BadRow(line, str(Invalid("source", cells["source"], "mini_shop or search")))

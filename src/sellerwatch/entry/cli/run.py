@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sellerwatch.domain.errors import Invalid, Unavailable
-from sellerwatch.entry.cli.door import end_badly, run, settings_of
+from sellerwatch.domain.ids import checked_seller_id
+from sellerwatch.entry.cli.door import end_badly, group, run, settings_of
+from sellerwatch.entry.cli.options import check_one, checked
 from sellerwatch.entry.console.progress import crawl_progress
 from sellerwatch.entry.console.tables import complain, say
 from sellerwatch.entry.console.text import count
@@ -18,11 +20,44 @@ if TYPE_CHECKING:
     from sellerwatch.sandbox.conditions import Conditions
     from sellerwatch.wiring import House
 
-app = typer.Typer()
+app = group("What runs.")
 
 LIFE_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 SHOPS = "atelier=1200,lunaire=600"
+
+
+def shops_of(text: str) -> dict[str, int]:
+    """`atelier=1200,lunaire=600`, or numbers alone."""
+    shops: dict[str, int] = {}
+    for number, part in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
+        name, _, amount = part.rpartition("=")
+        name = name or f"shop-{number}"
+        if not (amount.isascii() and amount.isdigit() and len(amount) <= 7) or name in shops:
+            raise Invalid("shops", text, "a list like atelier=1200,lunaire=600, or like 1200,600")
+        shops[name] = int(amount)
+    return shops
+
+
+def _rates(text: str) -> dict[str, float]:
+    from sellerwatch.sandbox.conditions import check_rates  # noqa: PLC0415 - slow to load
+
+    rates: dict[str, float] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, percent = part.partition("=")
+        try:
+            rates[name] = float(percent)
+        except ValueError:
+            raise Invalid("rates", text, "a list like html=1,drop=0.5") from None
+    check_rates(rates)
+    return rates
+
+
+def _secret(text: str) -> None:
+    from sellerwatch.sandbox.receiver import signing_key  # noqa: PLC0415 - slow to load
+
+    signing_key(text)
+
 
 Host = Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the API; 0: one that is free.")]
@@ -30,7 +65,13 @@ WatchPort = Annotated[
     int, typer.Option("--port", min=0, max=65535, help="Port of health and metrics.", show_default="one that is free")
 ]
 Shops = Annotated[
-    str, typer.Option("--sellers", metavar="NAME=N,…", help="Shops and how many products each has; or numbers alone.")
+    str,
+    typer.Option(
+        "--sellers",
+        metavar="NAME=N,…",
+        help="Shops and how many products each has; or numbers alone.",
+        callback=checked(shops_of),
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed makes the same world.")]
 Limit = Annotated[int, typer.Option("--limit", min=0, help="Requests an hour for each User-Agent; 0: no limit.")]
@@ -44,7 +85,10 @@ def up(
     sandbox: Annotated[bool, typer.Option("--sandbox", help="With a fake marketplace and product server.")] = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
-    sellers: Annotated[str, typer.Option("--sandbox-sellers", metavar="NAME=N,…", help="Its shops.")] = SHOPS,
+    sellers: Annotated[
+        str,
+        typer.Option("--sandbox-sellers", metavar="NAME=N,…", help="Its shops.", callback=checked(shops_of)),
+    ] = SHOPS,
     seed: Annotated[int, typer.Option("--sandbox-seed", help="Its seed.")] = 1,
     limit: Annotated[int, typer.Option("--sandbox-limit", min=0, help="Its limit an hour.")] = 80,
     sandbox_port: Annotated[
@@ -89,9 +133,20 @@ def sandbox(
     latency: Latency = 0.0,
     jitter: Annotated[float, typer.Option("--jitter", min=0, help="Milliseconds that latency varies by.")] = 0.0,
     error_rate: Errors = 0.0,
-    rates: Annotated[str, typer.Option("--rates", metavar="FAULT=PERCENT,…", help="Other faults, see /__.")] = "",
+    rates: Annotated[
+        str,
+        typer.Option(
+            "--rates",
+            metavar="FAULT=PERCENT,…",
+            help="Other faults, see /__.",
+            callback=checked(_rates),
+        ),
+    ] = "",
     noise: Annotated[bool, typer.Option("--noise", help="Let what means nothing vary with each answer.")] = False,
-    secret: Annotated[str | None, typer.Option("--secret", help="Deliveries must be signed with it.")] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option("--secret", help="Deliveries must be signed with it.", callback=checked(_secret)),
+    ] = None,
 ) -> None:
     """Run the fake marketplace and product server alone, to develop against."""
     from sellerwatch.entry.process import sandbox_alone, started  # noqa: PLC0415 - everything is behind it
@@ -113,16 +168,17 @@ def sandbox(
 @app.command(epilog="Example: sellerwatch crawl dmont --wait")
 def crawl(
     ctx: typer.Context,
-    seller_id: Annotated[str | None, typer.Argument(metavar="SELLER", help="Whom to crawl now.")] = None,
+    seller_id: Annotated[
+        str | None, typer.Argument(metavar="SELLER", help="Whom to crawl now.", callback=checked(checked_seller_id))
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Show progress until it has ended.")] = False,
     cancel: Annotated[str | None, typer.Option("--cancel", metavar="EXECUTION", help="End this one instead.")] = None,
 ) -> None:
     """Crawl a seller now, or cancel a crawl."""
-    if (seller_id is None) is (cancel is None):
-        raise typer.BadParameter("give either SELLER or --cancel EXECUTION")
+    check_one(ctx, "SELLER or --cancel", first=seller_id is not None, second=cancel is not None)
     if cancel is not None:
         cancelled = run(ctx, lambda house: house.repair.cancel_execution(cancel))
-        say(f"cancelled: {count(cancelled, 'open task')}")
+        say(f"execution {cancel} is cancelled" + (f", {count(cancelled, 'open task')} with it" if cancelled else ""))
     elif seller_id is not None and not run(ctx, lambda house: _crawl(house, seller_id, is_waited_for=wait)):
         end_badly()
 
@@ -137,25 +193,18 @@ def demo(
     """Show all of it at work against the sandbox, and account for what was found. Exit 1 if anything is missing."""
     from rich.console import Console  # noqa: PLC0415 - slow to load
 
-    from sellerwatch.entry.demo import demo as play  # noqa: PLC0415 - everything is behind it
+    from sellerwatch.entry.demo import conditions_of  # noqa: PLC0415 - everything is behind it
+    from sellerwatch.entry.demo import demo as play  # noqa: PLC0415
     from sellerwatch.entry.process import started  # noqa: PLC0415
     from sellerwatch.entry.stage import Stage  # noqa: PLC0415
 
+    try:
+        conditions_of(sellers, products, seed)
+    except Invalid as refused:
+        raise typer.BadParameter(str(refused)) from None
     console = Console(highlight=False, soft_wrap=True) if not Console().is_terminal else Console(highlight=False)
     if not started(play(sellers, products, keep, Stage(console), seed)).is_right:
         end_badly()
-
-
-def shops_of(text: str) -> dict[str, int]:
-    """`atelier=1200,lunaire=600`, or numbers alone."""
-    shops: dict[str, int] = {}
-    for number, part in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
-        name, _, amount = part.rpartition("=")
-        name = name or f"shop-{number}"
-        if not (amount.isascii() and amount.isdigit() and len(amount) <= 7) or name in shops:
-            raise Invalid("--sellers", text, "a list like atelier=1200,lunaire=600, or like 1200,600")
-        shops[name] = int(amount)
-    return shops
 
 
 def _conditions(
@@ -172,28 +221,21 @@ def _conditions(
 ) -> "Conditions":
     from sellerwatch.sandbox.conditions import Conditions  # noqa: PLC0415 - slow to load
 
-    return Conditions(
-        seed=seed,
-        shops=shops_of(sellers),
-        hourly_limit=limit,
-        latency_ms=latency,
-        jitter_ms=jitter,
-        error_rate=error_rate,
-        rates=_rates(rates),
-        noise=is_noisy,
-        secret=secret,
-    )
-
-
-def _rates(text: str) -> dict[str, float]:
-    rates: dict[str, float] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        name, _, percent = part.partition("=")
-        try:
-            rates[name] = float(percent)
-        except ValueError:
-            raise Invalid("--rates", text, "a list like html=1,drop=0.5") from None
-    return rates
+    try:
+        return Conditions(
+            seed=seed,
+            shops=shops_of(sellers),
+            hourly_limit=limit,
+            latency_ms=latency,
+            jitter_ms=jitter,
+            error_rate=error_rate,
+            rates=_rates(rates),
+            noise=is_noisy,
+            secret=secret,
+        )
+    except Invalid as refused:
+        # Each by itself was right; together they are not.
+        raise typer.BadParameter(str(refused)) from None
 
 
 def _run_role(ctx: typer.Context, role: str, host: str, port: int) -> None:

@@ -7,9 +7,17 @@ import typer
 
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import Refused, Unknown
-from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
+from sellerwatch.domain.ids import checked_seller_id
+from sellerwatch.domain.sellers import (
+    INTERVAL_DAYS_MAX,
+    INTERVAL_DAYS_MIN,
+    CrawlSource,
+    Seller,
+    SellerStatus,
+    checked_name,
+)
 from sellerwatch.entry.cli.door import end_badly, group, run
-from sellerwatch.entry.cli.options import Json, PageNo, Size, footer
+from sellerwatch.entry.cli.options import Json, PageNo, Size, checked, footer
 from sellerwatch.entry.cli.roster import BadRow, roster
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
@@ -21,15 +29,21 @@ if TYPE_CHECKING:
 
 app = group("Sellers: whose shops are watched, and how often.")
 
-SellerId = Annotated[str, typer.Argument(metavar="ID", help="The marketplace's id of the seller.")]
+SellerId = Annotated[
+    str, typer.Argument(metavar="ID", help="The marketplace's id of the seller.", callback=checked(checked_seller_id))
+]
+DAYS = {"min": INTERVAL_DAYS_MIN, "max": INTERVAL_DAYS_MAX}
 
 
 @app.command(epilog="Example: sellerwatch seller add dmont --name 'D. Mont' --interval 2 --crawl")
 def add(
     ctx: typer.Context,
     seller_id: SellerId,
-    name: Annotated[str, typer.Option("--name", help="What people call it: 1 to 200 characters.")],
-    interval: Annotated[int, typer.Option("--interval", help="Days from one crawl to the next, 1 to 30.")] = 1,
+    name: Annotated[
+        str,
+        typer.Option("--name", help="What people call it: 1 to 200 characters.", callback=checked(checked_name)),
+    ],
+    interval: Annotated[int, typer.Option("--interval", **DAYS, help="Days from one crawl to the next.")] = 1,
     source: Annotated[
         CrawlSource, typer.Option("--source", case_sensitive=False, help="Which list of the marketplace is read.")
     ] = CrawlSource.MINI_SHOP,
@@ -89,14 +103,20 @@ def show(ctx: typer.Context, seller_id: SellerId, as_json: Json = False) -> None
 
 
 @app.command(epilog="Example: sellerwatch seller rename dmont 'Maison D. Mont'")
-def rename(ctx: typer.Context, seller_id: SellerId, name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+def rename(
+    ctx: typer.Context,
+    seller_id: SellerId,
+    name: Annotated[str, typer.Argument(metavar="NAME", callback=checked(checked_name))],
+) -> None:
     """Give a seller another name."""
     seller = run(ctx, lambda house: house.sellers.rename(seller_id, name))
     say(f"seller {seller_id} is called {seller.name}")
 
 
 @app.command(epilog="Example: sellerwatch seller interval dmont 3")
-def interval(ctx: typer.Context, seller_id: SellerId, days: Annotated[int, typer.Argument(metavar="DAYS")]) -> None:
+def interval(
+    ctx: typer.Context, seller_id: SellerId, days: Annotated[int, typer.Argument(metavar="DAYS", **DAYS)]
+) -> None:
     """Crawl a seller every so many days, 1 to 30."""
     run(ctx, lambda house: house.sellers.change_interval(seller_id, days))
     say(f"seller {seller_id} is crawled every {count(days, 'day')}")

@@ -7,15 +7,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.entry.cli.door import end_badly
-from sellerwatch.entry.cli.options import Json
+from sellerwatch.domain.errors import Invalid
+from sellerwatch.entry.cli.door import end_badly, group
+from sellerwatch.entry.cli.options import Json, checked
 from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count, grouped
 
 if TYPE_CHECKING:
     from sellerwatch.simulation.place import Outcome, Scenario
 
-app = typer.Typer()
+app = group("Simulations.")
+
+
+def _among(faults: str) -> tuple[str, ...]:
+    """Those that are named."""
+    from sellerwatch.simulation.faults import NAMES  # noqa: PLC0415
+
+    if faults in {"all", "light", "none"}:
+        return ()
+    named = tuple(filter(None, faults.split(",")))
+    unknown = [name for name in named if name not in NAMES]
+    if unknown or not named:
+        raise Invalid("faults", unknown[0] if unknown else faults, "all, light, none or names that --list shows")
+    return named
 
 
 @app.command(epilog="Example: sellerwatch simulate --seed 7 --story")
@@ -23,7 +37,13 @@ def simulate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed tells the same story.")] = 1,
     seeds: Annotated[int, typer.Option("--count", min=1, help="So many seeds, from that one on.")] = 1,
     faults: Annotated[
-        str, typer.Option("--faults", metavar="all|light|none|NAME,…", help="What may go wrong; see --list.")
+        str,
+        typer.Option(
+            "--faults",
+            metavar="all|light|none|NAME,…",
+            help="What may go wrong; see --list.",
+            callback=checked(_among),
+        ),
     ] = "all",
     deaths: Annotated[
         int, typer.Option("--deaths", min=0, help="Instead: a process dies at every N-th of its crossings, once each.")
@@ -67,7 +87,7 @@ def _scenarios(seed: int, seeds: int, faults: str) -> Iterator["Scenario"]:
     for each in range(seed, seed + seeds):
         scenario = scenario_of(each)
         if faults != "all":
-            among = {"light": LIGHT, "none": ()}.get(faults) or tuple(filter(None, faults.split(",")))
+            among = LIGHT if faults == "light" else _among(faults)
             scenario = replace(scenario, rates={} if faults == "none" else drawn(each, among))
         yield scenario
 

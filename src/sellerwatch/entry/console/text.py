@@ -5,6 +5,7 @@ as it is. Moments are UTC; ages and counts are short.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from datetime import datetime
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -45,6 +46,17 @@ def until(at: datetime | None, now: datetime) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """`1 product`, `1 200 products`."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
+
+
+def left_out(names: Sequence[object], found: int) -> str:
+    """Who of those named is missing, when so many were found: `7 is`, `none of the 3 is`, `2 of the 3 are`."""
+    named = list(dict.fromkeys(names))
+    missing = len(named) - found
+    if len(named) == 1:
+        return f"{named[0]} is"
+    if not found:
+        return f"none of the {grouped(len(named))} is"
+    return f"{grouped(missing)} of the {grouped(len(named))} {'is' if missing == 1 else 'are'}"
 
 
 def grouped(number: int) -> str:
