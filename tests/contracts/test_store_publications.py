@@ -2,13 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from builders import NOON, a_publication, a_task, an_execution, an_id, at
+from sellerwatch.adapters.bell import AsyncBell
+from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.outbox import Publication, TaskOutboxStatus
 from sellerwatch.domain.tasks import TaskStatus
+from sellerwatch.flows.repair import Repair
+from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Claim, Store
 
 OWNER = "relay-1"
@@ -187,6 +192,25 @@ async def test_failed_rows_are_given_while_their_task_is_open(store: Store) -> N
     found = await store.transact(lambda unit: unit.publications.lock_failed(10))
     assert found == rows[:1]
     assert found[0].created_at == NOON
+
+
+async def test_failed_rows_are_found_by_their_ids_however_many_others_there_are(store: Store) -> None:
+    tasks = [a_task(number) for number in range(1, 1201)]
+    closed, sent = a_task(2001, state=TaskStatus.FAILED), a_task(2002)
+    failed = [a_publication(task, status=TaskOutboxStatus.FAILED) for task in [*tasks, closed]]
+    other = a_publication(sent, status=TaskOutboxStatus.SENT)
+    await store.transact(lambda unit: (unit.tasks.add([*tasks, closed, sent]), unit.publications.add([*failed, other])))
+    asked = [row.outbox_id for row in (failed[1199], failed[700], failed[0], failed[1200], other)]
+    found = await store.transact(lambda unit: unit.publications.lock_failed_of([*asked, "nonsense"]))
+    assert {row.outbox_id for row in found} == set(asked[:3])
+
+    clock = SystemClock()
+    repair = Repair(store, cast("Queue", None), clock, AsyncBell(clock))
+    repaired = await repair.retry([row.outbox_id for row in reversed(failed)])
+    assert (repaired.done, repaired.refused) == (1200, [f"no FAILED outbox row {failed[1200].outbox_id}"])
+    assert await store.transact(lambda unit: unit.publications.lock_failed(10)) == []
+    again = await repair.retry([row.outbox_id for row in failed[:2]])
+    assert (again.done, len(again.refused)) == (0, 2)
 
 
 def shares(rows: Sequence[Publication]) -> Counter[str]:

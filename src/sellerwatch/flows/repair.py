@@ -126,7 +126,7 @@ class Repair:
 def _retry(unit: Unit, outbox_ids: Sequence[str], at: datetime) -> Repaired:
     repaired = Repaired()
     events, notices = unit.events.lock(outbox_ids), unit.notices.lock(outbox_ids)
-    failed = [row for row in unit.publications.lock_failed(BATCH) if row.outbox_id in outbox_ids]
+    failed = unit.publications.lock_failed_of(outbox_ids)
     _send_again(unit, repaired, events, at)
     unit.notices.put([notice for notice in notices if _do(repaired, partial(notice.again, at))])
     repaired.done += unit.publications.again([(row.task_id, at) for row in failed])

@@ -172,4 +172,7 @@ class Publications(Protocol):
     def lock_failed(self, count: int) -> list[Publication]:
         """FAILED whose task is still open."""
 
+    def lock_failed_of(self, outbox_ids: Sequence[str]) -> list[Publication]:
+        """Which of these are; however many others are, too."""
+
     def is_due(self, at: datetime) -> bool: ...

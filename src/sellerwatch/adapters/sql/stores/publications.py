@@ -108,6 +108,11 @@ _FREE = PreparedIn(
         .values({"status": case((_task_is_open.exists(), _PENDING), else_=_SENT)} | _unclaimed)
     )
 )
+_LOCK_FAILED_OF = PreparedIn(
+    lambda ids: _whole.where(
+        _O.outbox_id.in_(ids), also(_O.status) == _FAILED, _task_is_open.exists()
+    ).with_for_update()
+)
 _LOCK_FAILED = Prepared(
     skip_locked(_whole.where(_O.status == _FAILED, _task_is_open.exists()).limit(bindparam("count"))), ("count",)
 )
@@ -258,6 +263,9 @@ class Publications:
 
     def lock_failed(self, count: int) -> list[Publication]:
         return [self._publication(row) for row in self._session.rows(_LOCK_FAILED, (count,))]
+
+    def lock_failed_of(self, outbox_ids: Sequence[str]) -> list[Publication]:
+        return [self._publication(row) for row in self._session.rows_in(_LOCK_FAILED_OF, outbox_ids)]
 
     def is_due(self, at: datetime) -> bool:
         return bool(self._waiting(self._session.to_db(at)))
