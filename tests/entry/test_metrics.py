@@ -12,12 +12,14 @@ from sqlalchemy import event
 from builders import a_seller
 from doors import door
 from observed import Page, page_at, page_of
+from sellerwatch.adapters.sql.trouble import Overtaken
 from sellerwatch.domain.errors import Unavailable
 from sellerwatch.entry.api.metrics import watched
 from sellerwatch.entry.metrics import Metrics
 from sellerwatch.entry.metrics.counting import Sample
 from sellerwatch.entry.metrics.declared import BY_NAME, DECLARED, Kind, page
 from sellerwatch.entry.metrics.looking import KEPT_SECONDS, PATIENCE_SECONDS, Look
+from sellerwatch.ports.store import Unit
 from sellerwatch.wiring import House
 from simulation.village import NEVER, Village, a_village
 from simulation.virtual import VirtualClock, run_virtually
@@ -243,6 +245,24 @@ async def test_what_is_away_is_left_out_and_says_so_and_is_back_by_itself(
         seen = await page_at(at)
         assert seen.of("sellerwatch_up", component=component) == 1
         assert [series for series, _ in seen.series if series == lost]
+
+
+def test_a_transaction_that_is_done_again_is_counted_by_why() -> None:
+    metrics, tries = Metrics(), []
+
+    def work(unit: Unit) -> bool:
+        tries.append(unit)
+        added = unit.sellers.add(a_seller())
+        if len(tries) < 3:
+            raise Overtaken
+        return added
+
+    async def story() -> None:
+        async with a_village(66, {"shops": {}}, is_running=False, meter=metrics) as village:
+            assert await village.house.store.transact(work)
+
+    run_virtually(story())
+    assert Page(metrics.page().decode()).by("sellerwatch_transactions_again_total", "why") == {"deadlock": 2}
 
 
 def test_however_many_ask_there_is_one_look_in_five_seconds() -> None:

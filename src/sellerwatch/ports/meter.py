@@ -34,6 +34,10 @@ class Meter(Protocol):
     def schedule_delay(self, seconds: float) -> None:
         """How long after its time a schedule's execution began."""
 
+    def done_again(self, why: str) -> None:
+        """A transaction was broken off and is done again from its start: for a deadlock, a lock that others held, or a
+        connection that was lost."""
+
 
 class Unmetered:
     """Counts nothing."""
@@ -47,6 +51,7 @@ class Unmetered:
     def delivery(self, status: str, lag_seconds: float | None) -> None: ...
     def swept(self, sweep: str, found: int) -> None: ...
     def schedule_delay(self, seconds: float) -> None: ...
+    def done_again(self, why: str) -> None: ...
 
 
 UNMETERED: Final[Meter] = Unmetered()

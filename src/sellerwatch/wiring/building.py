@@ -116,6 +116,7 @@ def build(
         threads=settings.database_pool_max,
         wait=clock.sleep,
         chance=chance.random,
+        told=meter.done_again,
     )
     store: Store = SqlStore(database, settings.pool_name)
     kept = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)

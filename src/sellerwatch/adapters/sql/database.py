@@ -41,9 +41,10 @@ class Database:
         threads: int = 10,
         wait: Callable[[float], Awaitable[None]] | None = None,
         chance: Callable[[], float] = lambda: 1.0,
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`wait`: how to wait for another process that writes; without it SQLite itself does, holding the thread.
-        `chance`: 0 ≤ x < 1, so that those who met do not meet again.
+        `chance`: 0 ≤ x < 1, so that those who met do not meet again. `told`: who is told why something is done again.
         """
         self.engine = engine
         self.dialect = engine.dialect.name
@@ -54,6 +55,7 @@ class Database:
         self._is_sqlite = self.dialect == SQLITE
         self._wait = wait
         self._chance = chance
+        self._told = told
         self._threads = ThreadPoolExecutor(SQLITE_READERS if self._is_sqlite else threads, thread_name_prefix="sql")
         self._mine = threading.local()
         self._all_kept: list[Connection] = []
@@ -94,6 +96,7 @@ class Database:
                 if not self._may_go_on(what, tries, waited):
                     raise Unavailable(f"database: {said(error)}") from error
             self.tries_again[what] += 1
+            self._told(what)
             waited += await self._pause(tries)
 
     def _may_go_on(self, what: Meaning, tries: int, waited: float) -> bool:

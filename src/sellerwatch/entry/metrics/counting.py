@@ -93,6 +93,9 @@ class Metrics:
     def schedule_delay(self, seconds: float) -> None:
         self._observe("schedule_delay_seconds", seconds)
 
+    def done_again(self, why: str) -> None:
+        self._count("transactions_again_total", 1, why)
+
     def _count(self, name: str, by: int, *labels: str) -> None:
         counter = self._counters[name].get(labels)
         (counter or self._at(name, labels)).inc(by)

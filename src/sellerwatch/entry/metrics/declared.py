@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from sellerwatch.adapters.sql.database import TRIES
 from sellerwatch.domain.breakers import BreakerScope
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.identities import IdentityStatus
@@ -141,6 +142,12 @@ DECLARED: Final = (
         Kind.HISTOGRAM,
         "From a schedule's moment to the beginning of its execution.",
         buckets=(0.0, *_WAITS),
+    ),
+    Declared(
+        "transactions_again_total",
+        Kind.COUNTER,
+        "Transactions that were broken off and done again: for a deadlock, for others' locks, for a lost connection.",
+        {"why": _values(set(TRIES))},
     ),
     Declared("ledger_breaks", Kind.GAUGE, "Executions of which planned is not succeeded + failed + open."),
     Declared(
