@@ -1,0 +1,1 @@
+"""What releases with an older schema say to the database; see `capture` and `test_older_statements`."""
