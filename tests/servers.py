@@ -151,10 +151,16 @@ class Aws:
     def advance(self, seconds: float) -> None:
         """Its clock goes so far ahead; nobody waits."""
         self.ahead += seconds
-        line = f"{self.ahead}\n"
+        self._told(f"{self.ahead}\n")
+
+    def _told(self, line: str) -> None:
         self.process.stdin.write(line)
         self.process.stdin.flush()
         assert self.process.stdout.readline() == line
+
+    def fail(self, seconds: float) -> None:
+        """So long it answers every question with an error of its own."""
+        self._told(f"fail {seconds}\n")
 
     def forget(self) -> None:
         """As if nothing had ever been made in it."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import servers
-from e2e.region import PATIENCE, Region, a_region
-from e2e.soak import DAY, QUICK, settled, strike
-from e2e.town import pause, until
+from e2e.region import a_region
+from e2e.soak import QUICK, fired, settled, strike
+from e2e.town import pause
 
 pytestmark = pytest.mark.slow
 
@@ -39,13 +39,13 @@ def test_rules_that_fire_crawl_three_shops_whole_and_again_while_everything_is_s
             region.role(role)
         for seller in SHOPS:
             region.does("seller", "add", seller, "--name", seller.title())
-        fired(region, 1)
+        fired(region, len(SHOPS))
         settled(region)
         assert region.does("schedule", "sync", "--dry-run")
 
         changes = region.mutate(0.1, seed=5)
         chance = random.Random(5)
-        fired(region, 2)
+        fired(region, 2 * len(SHOPS))
         for what in STRIKES:
             pause(1)
             strike(region, what, chance)
@@ -57,12 +57,3 @@ def test_rules_that_fire_crawl_three_shops_whole_and_again_while_everything_is_s
         assert region.dead_letters() == []
         # Redis was given up, and whoever leads since was told by the record what it had known.
         assert region.count("SELECT epoch FROM pool_leader WHERE phase = 'LEADING'") > 1
-
-
-def fired(region: Region, times: int) -> None:
-    """Every rule has fired so often, each firing has begun one crawl."""
-    assert region.aws is not None
-    until(lambda: not region.open_things(), PATIENCE, lambda: f"not announced: {region.open_things()}")
-    region.aws.advance(DAY)
-    count = "SELECT count(*) FROM crawling_schedule_executions"
-    until(lambda: region.count(count) >= times * len(SHOPS), PATIENCE, lambda: f"no crawl began: {region.count(count)}")
