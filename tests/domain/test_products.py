@@ -285,6 +285,14 @@ def test_the_detail_says_whose_it_is_and_case_makes_no_other_seller() -> None:
     assert [one.shown() for one in moved.fields] == [{"field": "sellerId", "old": "Nord", "new": "other"}]
 
 
+def test_by_its_own_crawl_a_seller_is_spelled_as_it_was_registered() -> None:
+    product = a_complete_product()
+    product.spell_seller("Nord")
+    assert (product.seller_id, product.version) == ("Nord", 1)
+    product.spell_seller("other")
+    assert product.seller_id == "Nord"
+
+
 def test_a_list_of_another_seller_moves_nothing() -> None:
     product = a_complete_product()
     product.apply([fetched(LIST, 1, 9)], at(600))
@@ -304,6 +312,17 @@ def test_two_absences_in_a_row_end_a_listing_and_being_seen_begins_it_again() ->
     back = product.apply([fetched(DETAIL, 0, 5)], at(300))
     assert back is not None
     assert (back.kinds, back.version, product.absences) == ((ChangeKind.RELISTED,), 3, 0)
+
+
+def test_a_page_that_was_fetched_before_an_absence_and_is_read_after_it_is_no_sighting() -> None:
+    product = a_complete_product()
+    product.miss(at(600))
+    gone = product.miss(at(1200))
+    late = product.apply([fetched(DETAIL, 1, 5)], at(1800))
+    assert gone is not None
+    assert late is not None
+    assert late.kinds == (ChangeKind.PRICE,)
+    assert (product.status, product.absences) == (ProductStatus.DELISTED, 2)
 
 
 def test_seen_between_two_absences_it_stays() -> None:

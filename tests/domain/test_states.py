@@ -425,7 +425,7 @@ MACHINES = [
             apply: DELISTED > DELISTED
             """
         ),
-        frozenset({"discover", "data", "copy"}),
+        frozenset({"discover", "data", "copy", "spell_seller"}),
     ),
     Machine(
         Quarantine,

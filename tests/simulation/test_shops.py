@@ -3,6 +3,7 @@
 import pytest
 
 from sellerwatch.domain.executions import ExecutionStatus
+from sellerwatch.domain.sellers import CrawlSource
 from sellerwatch.sandbox import pages
 from sellerwatch.sandbox.faults import Fault
 from simulation.village import Village, a_village
@@ -137,6 +138,34 @@ def test_a_404_of_a_list_is_no_empty_shop_and_somebody_is_told() -> None:
             await village.settled()
             await village.check()
             assert "marketplace_path_moved" in [entry["name"] for entry in village.log if entry["event"] == "alert"]
+
+    run_virtually(story())
+
+
+def test_a_list_that_has_moved_is_told_though_its_crawl_never_comes_to_have_tasks() -> None:
+    async def story() -> None:
+        async with a_village(7, {"shops": {"a": 12}}, **QUICK) as village:
+            await village.register("a")
+            village.sandbox.stage(PATH, Fault(name="gone"), times=1000)
+            assert (await village.crawl("a")).status is ExecutionStatus.FAILED
+            told = [entry["name"] for entry in village.log if entry["event"] == "alert"]
+            assert "marketplace_path_moved" in told
+
+    run_virtually(story())
+
+
+def test_a_search_whose_link_to_the_next_page_is_gone_is_no_end_and_delists_nothing() -> None:
+    async def story() -> None:
+        async with a_village(9, {"shops": {"a": 50}}, **QUICK) as village:
+            await village.register("a", crawl_source=CrawlSource.SEARCH)
+            await village.crawl("a")
+            village.sandbox.rename({"nextApiUrl": "nextUrl"})
+            for _ in range(2):
+                ended = await village.crawl("a")
+                assert ended.error_message == "list incomplete: page 1 has items, but no next page follows it"
+            assert await village.column("SELECT DISTINCT status FROM products") == ["ACTIVE"]
+            assert await village.column("SELECT max(absences) FROM products") == [0]
+            assert await village.column("SELECT total_product_count FROM sellers") == [50]
 
     run_virtually(story())
 

@@ -102,6 +102,11 @@ class Product:
             return self._change((ChangeKind.CREATED,), (), at, execution_id, self._proofs(tuple(DocumentKind)))
         return self._change_since(before, at, execution_id, meaning, is_read=True)
 
+    def spell_seller(self, seller_id: str) -> None:
+        """Sellers are told apart without regard to case; by its own crawl one is spelled as it was registered."""
+        if self.seller_id.casefold() == seller_id.casefold():
+            self.seller_id = seller_id
+
     def copy(self) -> "Product":
         """To be tried on: what is applied to it changes nothing here. Spelled out, for `replace` costs five times that."""
         return Product(
@@ -158,7 +163,7 @@ class Product:
         self.last_seen_at = max(self.last_seen_at, at)
         self.seen[document.kind] = Seen(document.digest, fetched.raw_hash, at)
         if document.kind is DocumentKind.DETAIL:
-            if known is None or at > known.at:
+            if (known is None or at > known.at) and not self._was_missed_since(at):
                 self.status, self.absences = ProductStatus.ACTIVE, 0
             if document.seller_id and document.seller_id.casefold() != self.seller_id.casefold():
                 self.seller_id = document.seller_id
@@ -167,6 +172,11 @@ class Product:
         self.fields.update(meaning.owned(document, self.fields))
         if DocumentKind.DETAIL not in self.seen:
             self.fields.update(meaning.stand_ins(document))
+
+    def _was_missed_since(self, at: datetime) -> bool:
+        """A page that was fetched before is no sighting, however late it is read. What is missed was written then, or
+        later; a list that shows it again relists it in any case."""
+        return self.absences > 0 and at <= self.updated_at
 
     def _state(self) -> dict[str, Any]:
         return {**self.fields, "sellerId": self.seller_id, "status": self.status.value}

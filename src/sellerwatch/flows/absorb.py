@@ -160,6 +160,7 @@ class Absorb:
                 raw.processed(None, batch.at, "another seller's item in the search: skipped")
             return
         product = known.copy() if known else Product.discover(item_no, seller_id, min(f.at for _, f in readable))
+        product.spell_seller(seller_id)
         part.touched[item_no] = product
         was_complete = product.is_complete
         change = product.apply((fetched for _, fetched in readable), batch.at, raws[0].execution_id, self.meaning)

@@ -28,6 +28,7 @@ from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.steps.asking import Asked, Asking
 from sellerwatch.steps.robots import raise_disallowed
+from sellerwatch.steps.strange import raise_path_moved
 
 FIRST_SEARCH_PAGE = 1
 _PLAN_BACKOFF_SECONDS = 30.0
@@ -200,15 +201,16 @@ class Plan:
         if seller.crawl_source is CrawlSource.SEARCH:
             await self._begin(execution, seller, None, None)
             return
-        asked = await self.asking.ask(
-            TaskKind.MINI_SHOP, self.addresses.mini_shop(seller.seller_id, 0, 1), task_id=None
-        )
+        asked = await self.asking.ask(TaskKind.MINI_SHOP, self._first_page(seller.seller_id), task_id=None)
         try:
             found = self._count(asked)
         except SellerwatchError as error:
             await self._not_now(execution, asked, str(error))
         else:
             await self._begin(execution, seller, found, asked)
+
+    def _first_page(self, seller_id: str) -> str:
+        return self.addresses.mini_shop(seller_id, 0, 1)
 
     def _count(self, asked: Asked) -> int:
         if asked.blame is not None or asked.answer is None:
@@ -267,6 +269,8 @@ class Plan:
                 unit.chores.log_usage(asked.usages)
                 if asked.refusal:
                     raise_disallowed(unit, asked.refusal, at)
+                if asked.is_path_gone:
+                    raise_path_moved(unit, self._first_page(execution.seller_id), asked.http_status, at)
             return unit.executions.release(execution, self.owner)
 
         self._tell(execution, is_written=await self.store.transact(work))

@@ -77,7 +77,7 @@ class Closing:
     def _look_at_list(self, execution: Execution) -> None:
         """When no list page is open any more: is the list whole, or is another round over it due?"""
         pages = self.unit.tasks.list_pages(execution.execution_id)
-        if not execution.is_open or any(page.is_open for page in pages):
+        if not execution.is_open or execution.list_state is not ListState.OPEN or any(page.is_open for page in pages):
             return
         rounds = max(page.page_no for page in pages) // LIST_ROUND + 1
         last_round = [page for page in pages if page.page_no // LIST_ROUND == rounds - 1]

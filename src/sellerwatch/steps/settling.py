@@ -22,7 +22,7 @@ from sellerwatch.ports.time import Chance, Clock
 from sellerwatch.steps.asking import Asked
 from sellerwatch.steps.closing import Closing, cancel_tasks
 from sellerwatch.steps.robots import raise_disallowed
-from sellerwatch.steps.strange import note_drift
+from sellerwatch.steps.strange import clear_path_moved, note_drift, raise_path_moved
 
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 2.0, 300.0
 _SEARCH_PAGES_MAX = 9_999
@@ -147,18 +147,12 @@ class Settling:
         unit.chores.log_usage([usage for harvest in harvests for usage in harvest.asked.usages])
         note_drift(unit, writing.drift, writing.at)
         if any(harvest.listing for harvest in written):
-            unit.chores.clear_alert("marketplace_path_moved", writing.at)
+            clear_path_moved(unit, writing.at)
         if refusal := next((harvest.asked.refusal for harvest in written if harvest.asked.refusal), None):
             raise_disallowed(unit, refusal, writing.at)
         for harvest in written:
             if harvest.asked.is_path_gone:
-                unit.chores.raise_alert(
-                    "marketplace_path_moved",
-                    "critical",
-                    f"a list of the marketplace answered {harvest.asked.http_status}: has its path moved?",
-                    {"requestUrl": harvest.task.request_url},
-                    writing.at,
-                )
+                raise_path_moved(unit, harvest.task.request_url, harvest.asked.http_status, writing.at)
 
     def _one(self, writing: _Writing, harvest: Harvest, chance: float) -> int:
         """Decide one task; how many follow-ups it led to."""
@@ -249,6 +243,9 @@ class Settling:
             )
         if listing.next_path and task.page_no < _SEARCH_PAGES_MAX:
             follow_ups.append(self._next_search(task, listing.next_path, writing.at))
+        elif listing.count is None and not listing.ended and execution.is_open:
+            execution.end_list(is_complete=False)
+            execution.error_message = f"list incomplete: page {task.page_no} has items, but no next page follows it"
         writing.closing.add_tasks(execution, follow_ups)
         return len(follow_ups)
 
