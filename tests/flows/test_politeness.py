@@ -1,15 +1,20 @@
 """Politeness from end to end: what the marketplace sees of several processes, and what our own report says of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sellerwatch.domain.errors import Unavailable
+from sellerwatch.domain.identities import Verdict
+from sellerwatch.domain.leadership import Engine
+from sellerwatch.ports.pool import Report
 from sellerwatch.ports.wire import RawReply
 from sellerwatch.sandbox.faults import Fault
 from sellerwatch.simulation.ends import InProcessTransport
+from sellerwatch.steps.leading import LeadingPool
 from simulation.village import NEVER, Village, a_village, on_file
 from simulation.virtual import run_virtually
 
@@ -89,6 +94,34 @@ def test_the_report_says_what_the_marketplace_saw() -> None:
             # Each rested for its hour at least.
             assert all(plea.rested is None or plea.rested >= timedelta(hours=1) for plea in throttled)
             assert all(plea.is_heeded for plea in seen.pleas)
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("away_for", [5, 120], ids=["while the lease is out", "longer than that"])
+def test_a_429_that_the_database_could_not_be_told_of_is_told_before_anything_is_asked_again(away_for: float) -> None:
+    async def story() -> None:
+        async with a_village(93, {"shops": {"a": 3}}, **QUIET | {"identities": 1}) as village:
+            assert isinstance(village.house.pool, LeadingPool)
+            ledger: Any = village.house.pool.engines[Engine.SQL]
+            report, refused_at = ledger.report, []
+
+            async def deaf_for_a_while(reports: Sequence[Report]) -> list[bool]:
+                if not refused_at and any(each.verdict is Verdict.RATE_LIMITED for each in reports):
+                    refused_at.append(village.clock.now())
+                if refused_at and village.clock.now() < refused_at[0] + timedelta(seconds=away_for):
+                    raise Unavailable("the database is away")
+                return await report(reports)  # type: ignore[no-any-return]
+
+            ledger.report = deaf_for_a_while
+            village.sandbox.stage("DETAIL", Fault(name="throttle"), times=1)
+            await village.register("a")
+            await village.house.trigger.crawl_now("a")
+            await village.clock.sleep(3000)
+            known = await village.rows("SELECT status, has_token FROM pool_identities WHERE agent_id = 1")
+            assert known == [("SUSPENDED", 0)]
+            [last] = await village.column("SELECT max(request_timestamp) FROM token_usage_log")
+            assert last <= refused_at[0].strftime("%Y-%m-%d %H:%M:%S.%f")
 
     run_virtually(story())
 

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sellerwatch.domain.leadership import Engine
 from sellerwatch.entry.up import run_up
 from sellerwatch.ports.outside import Receipt
 from sellerwatch.ports.pool import Report
 from sellerwatch.simulation.place import Outcome, Scenario
 from sellerwatch.simulation.town import lived
+from sellerwatch.steps.leading import LeadingPool
 from sellerwatch.wiring import House
 
 QUIET = Scenario(seed=1, shops={"shop1": 2}, identities=4, houses=1, hours=1, rates={}, crawl_hours=9)
@@ -93,7 +95,8 @@ def another_key_each_time(house: House) -> None:
 
 def limits(**other: float) -> Callable[[House], None]:
     def make(house: House) -> None:
-        pool: Any = house.pool
+        assert isinstance(house.pool, LeadingPool)
+        pool: Any = house.pool.engines[Engine.SQL]
         pool._allowed = pool._limits = replace(pool._limits, **other)
 
     return make

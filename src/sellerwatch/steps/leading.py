@@ -1,4 +1,4 @@
-"""The pool that everybody uses when there are two engines: each call goes to the one that leads.
+"""The pool that everybody uses: each call goes to the engine that leads, or to the only one there is.
 
 Who leads is a row of the record, looked at again every second, and at once when an engine says that it does not. Where
 the leader can't be reached nothing is lent (AWAY): who alone can't reach it waits. What becomes of a lease is told to
@@ -36,9 +36,10 @@ AGAIN_SECONDS = 0.5
 _NOBODY = "no engine of the pool leads just now: it is being decided"
 
 
-@dataclass(slots=True)
+@dataclass
 class LeadingPool:
     engines: Mapping[Engine, Pool]
+    """Of two the record says who leads; one that is alone knows by itself whether it may lend."""
     store: Store
     clock: Clock
     _known: Leadership = field(default_factory=Leadership)
@@ -151,7 +152,13 @@ class LeadingPool:
         self._looked = self.clock.monotonic()
         return self._known
 
+    @property
+    def _only(self) -> Engine | None:
+        return next(iter(self.engines)) if len(self.engines) == 1 else None
+
     async def _engine(self) -> Engine:
+        if only := self._only:
+            return only
         if self._looked is None or self.clock.monotonic() - self._looked >= LOOK_SECONDS:
             await self.look()
         engine = self._known.engine
@@ -202,7 +209,7 @@ class LeadingPool:
         found: dict[Engine, list[int]] = {}
         for place, lease_id in enumerate(lease_ids):
             given = self._out.get(lease_id)
-            engine = given[0] if given else self._known.engine
+            engine = given[0] if given else self._only or self._known.engine
             if engine is not None and engine in self.engines:
                 found.setdefault(engine, []).append(place)
         return found

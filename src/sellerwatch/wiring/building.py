@@ -121,8 +121,8 @@ def build(
     store: Store = SqlStore(database, settings.pool_name)
     kept = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)
     elsewhere = redis_pool_of(settings, chance)
-    leading = LeadingPool({Engine.SQL: kept, Engine.REDIS: elsewhere}, store, clock) if elsewhere else None
-    pool: Pool = leading or kept
+    engines: dict[Engine, Pool] = {Engine.SQL: kept, Engine.REDIS: elsewhere} if elsewhere else {Engine.SQL: kept}
+    pool = LeadingPool(engines, store, clock)
     queue = queue_of(settings, database, clock, chance, bell, poll_seconds)
     months: Partitions = SqlPartitions(database)
     vault = Vault(settings.token_ring, chance.token_bytes)
@@ -198,7 +198,7 @@ def build(
             bell,
             settings.identity_hourly_limit,
             outside.asking if outside else None,
-            leading,
+            pool if elsewhere else None,
             meter,
         ),
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings), lead_rules_of(settings)),
