@@ -58,6 +58,8 @@ class Orders:
     shutdown_seconds: float = 25.0
     poll_seconds: float = 1.0
     """No lease is held while the queue is asked; a message ends it, and `stop` is seen after it."""
+    abandons_max: int = 30
+    """So many vanished workers a task outlives."""
 
     @property
     def finishing_seconds(self) -> float:
@@ -242,7 +244,11 @@ class Crawl:
                 if not task.is_open or is_early or task.has_live_claim(at) or task.seller_id in inactive:
                     continue
                 if task.attempt_id and task.status is TaskStatus.RUNNING:
+                    if task.abandon_count >= self._orders.abandons_max:
+                        # Once more would be too often: the sweep ends it, and its execution if it was the last.
+                        continue
                     abandoned.append(task.attempt_id)
+                    task.abandon(self._orders.abandons_max, at)
                 task.claim(attempt_ids[task.task_id], self._owner, until, at)
                 claimed.append(task)
             unit.attempts.abandon(abandoned, at)
