@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
-import pytest
-
 from builders import NOON, a_publication, a_task, an_execution, an_id, at
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.clock import SystemClock
@@ -146,11 +144,9 @@ async def test_a_refused_row_is_pending_again_when_it_is_due(store: Store) -> No
     assert (again.retry_count, again.error_message) == (1, ("queue full " * 900)[:2048])
 
 
-async def test_again_publishes_anew_whatever_is_not_processing(store: Store) -> None:
+async def test_again_publishes_anew_under_the_next_number(store: Store) -> None:
     row = await one(store)
-    [mine] = await claimed(store, 1)
-    assert await store.transact(lambda unit: unit.publications.again([(row.task_id, at(5))])) == 0
-    await finish(store, [mine])
+    await finish(store, await claimed(store, 1))
     pairs = [(row.task_id, at(5)), (an_id("nobody"), at(5))]
     assert await store.transact(lambda unit: unit.publications.again(pairs)) == 1
     [again] = await claimed(store, 1, 5)
@@ -158,12 +154,30 @@ async def test_again_publishes_anew_whatever_is_not_processing(store: Store) -> 
     assert again.dedup_id == f"outbox-{row.task_id}-2"
 
 
-@pytest.mark.parametrize("status", [TaskOutboxStatus.PENDING, TaskOutboxStatus.FAILED])
-async def test_cancelled_rows_are_never_sent(store: Store, status: TaskOutboxStatus) -> None:
-    row = await one(store, status=status)
+async def test_who_is_sending_a_row_that_is_published_anew_loses_it(store: Store) -> None:
+    row = await one(store)
+    [mine] = await claimed(store, 1)
+    assert await store.transact(lambda unit: unit.publications.again([(row.task_id, at(5))])) == 1
+    assert await finish(store, [mine]) == set()
+    assert await claimed(store, 1, 4) == []
+    [again] = await claimed(store, 1, 5)
+    assert again.dedup_id == f"outbox-{row.task_id}-2"
+
+
+async def test_cancelled_rows_are_never_sent(store: Store) -> None:
+    row = await one(store)
     await store.transact(lambda unit: unit.publications.cancel([row.task_id]))
     assert await claimed(store, 1, 100) == []
-    assert await store.transact(lambda unit: unit.publications.lock_failed(10)) == []
+    [kept] = await store.transact(lambda unit: unit.publications.lock([row.outbox_id]))
+    assert (kept.status, kept.error_message) == (TaskOutboxStatus.SENT, "never sent: its task is closed")
+
+
+async def test_failed_rows_stay_failed_when_their_task_is_closed(store: Store) -> None:
+    row = await one(store, status=TaskOutboxStatus.FAILED, error_message="queue full")
+    await store.transact(lambda unit: unit.publications.cancel([row.task_id]))
+    [kept] = await store.transact(lambda unit: unit.publications.lock([row.outbox_id, an_id("nothing")]))
+    assert (kept.status, kept.error_message) == (TaskOutboxStatus.FAILED, "queue full")
+    assert await claimed(store, 1, 100) == []
 
 
 async def test_are_out_tells_whose_message_may_have_arrived(store: Store) -> None:
@@ -188,26 +202,38 @@ async def test_zombies_are_freed_under_the_same_publication_number(store: Store)
 async def test_failed_rows_are_given_while_their_task_is_open(store: Store) -> None:
     open_one, closed = a_task(1), a_task(2, state=TaskStatus.FAILED)
     rows = [a_publication(task, status=TaskOutboxStatus.FAILED) for task in (open_one, closed)]
-    await store.transact(lambda unit: (unit.tasks.add([open_one, closed]), unit.publications.add(rows)))
+    await store.transact(
+        lambda unit: (
+            unit.executions.add(an_execution()),
+            unit.tasks.add([open_one, closed]),
+            unit.publications.add(rows),
+        )
+    )
     found = await store.transact(lambda unit: unit.publications.lock_failed(10))
     assert found == rows[:1]
     assert found[0].created_at == NOON
 
 
-async def test_failed_rows_are_found_by_their_ids_however_many_others_there_are(store: Store) -> None:
+async def test_failed_rows_are_retried_by_their_ids_however_many_others_there_are(store: Store) -> None:
     tasks = [a_task(number) for number in range(1, 1201)]
     closed, sent = a_task(2001, state=TaskStatus.FAILED), a_task(2002)
     failed = [a_publication(task, status=TaskOutboxStatus.FAILED) for task in [*tasks, closed]]
     other = a_publication(sent, status=TaskOutboxStatus.SENT)
-    await store.transact(lambda unit: (unit.tasks.add([*tasks, closed, sent]), unit.publications.add([*failed, other])))
-    asked = [row.outbox_id for row in (failed[1199], failed[700], failed[0], failed[1200], other)]
-    found = await store.transact(lambda unit: unit.publications.lock_failed_of([*asked, "nonsense"]))
-    assert {row.outbox_id for row in found} == set(asked[:3])
-
+    await store.transact(
+        lambda unit: (
+            unit.executions.add(an_execution()),
+            unit.tasks.add([*tasks, closed, sent]),
+            unit.publications.add([*failed, other]),
+        )
+    )
     clock = SystemClock()
     repair = Repair(store, cast("Queue", None), clock, AsyncBell(clock))
-    repaired = await repair.retry([row.outbox_id for row in reversed(failed)])
-    assert (repaired.done, repaired.refused) == (1200, [f"no FAILED outbox row {failed[1200].outbox_id}"])
+    repaired = await repair.retry([row.outbox_id for row in [*reversed(failed), other]])
+    assert repaired.done == 1200
+    assert set(repaired.refused) == {
+        f"the task of outbox row {failed[1200].outbox_id} has ended: crawl shop-1 again",
+        f"no FAILED outbox row {other.outbox_id}",
+    }
     assert await store.transact(lambda unit: unit.publications.lock_failed(10)) == []
     again = await repair.retry([row.outbox_id for row in failed[:2]])
     assert (again.done, len(again.refused)) == (0, 2)

@@ -300,7 +300,7 @@ MACHINES = [
             """
             sent: PROCESSING > SENT
             refused: PROCESSING > PENDING
-            again: SENT FAILED PENDING > PENDING
+            again: SENT FAILED PENDING PROCESSING > PENDING
             """
         ),
         frozenset({"of"}),

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from builders import ADDRESSES, NOON, a_publication, a_task, an_execution, an_id, at
 from sellerwatch.domain.errors import Invalid, WrongVerb
 from sellerwatch.domain.executions import LIST_ROUND
-from sellerwatch.domain.outbox import Publication
+from sellerwatch.domain.outbox import Publication, TaskOutboxStatus
 from sellerwatch.domain.tasks import (
     CLOSED,
     OPEN,
@@ -236,3 +236,10 @@ def test_a_publication_under_way_keeps_its_id_until_it_was_accepted() -> None:
     row.again(at(7))
     assert row.dedup_id == f"outbox-{row.task_id}-2"
     assert (row.idempotency_key, row.retry_count) == (f"outbox-{row.task_id}", 0)
+
+
+def test_a_publication_whose_attempt_ended_before_its_mark_had_been_accepted() -> None:
+    row = a_publication(a_task(7), status=TaskOutboxStatus.PROCESSING, claimed_by="relay-1", claimed_until=at(30))
+    row.again(at(7))
+    assert (row.status, row.dedup_id) == (TaskOutboxStatus.PENDING, f"outbox-{row.task_id}-2")
+    assert (row.claimed_by, row.claimed_until, row.next_attempt_at) == (None, None, at(7))

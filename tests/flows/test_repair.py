@@ -118,21 +118,25 @@ async def test_rows_that_may_not_be_retried_are_named_and_the_others_go_on(place
 async def test_rows_of_the_other_outboxes_are_retried_by_their_ids_too(place: Place) -> None:
     notice = ScheduleNotice.of(an_id("schedule"), ScheduleEvent.REGISTERED, {}, NOON)
     notice.status = FAILED
-    task = a_task(7)
-    row = a_publication(task)
-    row.status = TaskOutboxStatus.FAILED
+    task, closed = a_task(7), a_task(8, state=TaskStatus.FAILED)
+    row, lost = (a_publication(each, status=TaskOutboxStatus.FAILED) for each in (task, closed))
 
     def plant(unit: Unit) -> None:
         unit.notices.add(notice)
-        unit.tasks.add([task])
-        unit.publications.add([row])
+        unit.tasks.add([task, closed])
+        unit.publications.add([row, lost])
 
     await place.store.transact(plant)
-    repaired = await place.repair.retry([notice.outbox_id, row.outbox_id])
-    assert (repaired.done, repaired.refused) == (2, [])
+    repaired = await place.repair.retry([notice.outbox_id, row.outbox_id, lost.outbox_id])
+    assert repaired.done == 2
+    assert repaired.refused == [f"the task of outbox row {lost.outbox_id} has ended: crawl shop-1 again"]
     [kept] = await place.store.read(lambda unit: unit.notices.lock([notice.outbox_id]))
     assert kept.status is WAITING
-    assert await place.store.read(lambda unit: unit.publications.lock_failed(10)) == []
+    both = await place.store.read(lambda unit: unit.publications.lock([row.outbox_id, lost.outbox_id]))
+    assert {each.outbox_id: each.status for each in both} == {
+        row.outbox_id: TaskOutboxStatus.PENDING,
+        lost.outbox_id: TaskOutboxStatus.FAILED,
+    }
 
 
 async def test_all_that_failed_since_a_time_is_retried_in_batches(

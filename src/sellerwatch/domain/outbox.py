@@ -7,7 +7,8 @@
                   └─ again ─ FAILED                          WAITING ◀─▶ HELD        └─ again ─ FAILED
 
 A row is claimed with an owner and a deadline; a claim that ran out puts it back. `later` counts a retry only when
-the receiver itself failed. A task's row is published again (SENT ─▶ PENDING) whenever its task is to run again.
+the receiver itself failed. A task's row is published again (SENT ─▶ PENDING) whenever its task is to run again; so is
+one still PROCESSING when an attempt has ended before the mark: its message had been accepted.
 """
 
 from dataclasses import dataclass, replace
@@ -129,9 +130,10 @@ class Publication:
             self.status = TaskOutboxStatus.FAILED
 
     def again(self, at: datetime) -> None:
-        """The task is to run again."""
+        """The task is to run again. One that is still being sent was accepted: an attempt has come of it and ended."""
         if self.status is TaskOutboxStatus.PROCESSING:
-            raise WrongVerb("task outbox row", self.outbox_id, self.status, "again")
+            self.publish_count += 1
+            self._release()
         self.status, self.next_attempt_at, self.retry_count = TaskOutboxStatus.PENDING, at, 0
 
     def _release(self) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sellerwatch.domain.errors import Unknown, WrongVerb
 from sellerwatch.domain.executions import Execution, ExecutionStatus
-from sellerwatch.domain.outbox import ProductEvent, superseded_by
+from sellerwatch.domain.outbox import ProductEvent, TaskOutboxStatus, superseded_by
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.tasks import NO_ITEM, TaskKind, TaskStatus
 from sellerwatch.ports.meter import UNMETERED, Meter
@@ -126,10 +126,14 @@ class Repair:
 def _retry(unit: Unit, outbox_ids: Sequence[str], at: datetime) -> Repaired:
     repaired = Repaired()
     events, notices = unit.events.lock(outbox_ids), unit.notices.lock(outbox_ids)
-    failed = unit.publications.lock_failed_of(outbox_ids)
+    failed = [row for row in unit.publications.lock(outbox_ids) if row.status is TaskOutboxStatus.FAILED]
+    tasks = unit.tasks.lock([row.task_id for row in failed])
     _send_again(unit, repaired, events, at)
     unit.notices.put([notice for notice in notices if _do(repaired, partial(notice.again, at))])
-    repaired.done += unit.publications.again([(row.task_id, at) for row in failed])
+    still_open = [row for row in failed if (task := tasks.get(row.task_id)) and task.is_open]
+    repaired.done += unit.publications.again([(row.task_id, at) for row in still_open])
+    closed = [row for row in failed if row not in still_open]
+    repaired.refused += [f"the task of outbox row {r.outbox_id} has ended: crawl {r.seller_id} again" for r in closed]
     found = {e.outbox_id for e in events} | {n.outbox_id for n in notices} | {row.outbox_id for row in failed}
     repaired.refused += [f"no FAILED outbox row {outbox_id}" for outbox_id in outbox_ids if outbox_id not in found]
     return repaired

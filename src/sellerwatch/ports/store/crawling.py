@@ -158,10 +158,11 @@ class Publications(Protocol):
         """Write what is still claimed by `owner`; the task ids of what was."""
 
     def again(self, rows: Sequence[tuple[str, datetime]]) -> int:
-        """(task id, when due): published anew, unless PROCESSING right now. How many rows changed."""
+        """(task id, when due): published anew, under the next number. Who is sending a row just now loses it: an attempt
+        has ended before the mark, so that message had been accepted. How many rows changed."""
 
     def cancel(self, task_ids: Sequence[str]) -> None:
-        """Their tasks are closed: PENDING and FAILED rows are never sent."""
+        """Their tasks are closed: PENDING rows are never sent. FAILED ones stay that, to be seen."""
 
     def are_out(self, task_ids: Sequence[str]) -> set[str]:
         """Whose row is PROCESSING or SENT: their message may have arrived before the mark did."""
@@ -172,7 +173,6 @@ class Publications(Protocol):
     def lock_failed(self, count: int) -> list[Publication]:
         """FAILED whose task is still open."""
 
-    def lock_failed_of(self, outbox_ids: Sequence[str]) -> list[Publication]:
-        """Which of these are; however many others are, too."""
+    def lock(self, outbox_ids: Sequence[str]) -> list[Publication]: ...
 
     def is_due(self, at: datetime) -> bool: ...

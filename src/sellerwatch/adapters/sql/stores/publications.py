@@ -69,15 +69,21 @@ _STILL_MINE = PreparedIn(
     ("owner",),
 )
 _SAVE = Prepared(update(crawler_task_outbox).where(_O.outbox_id == bindparam("key")), (*_CHANGING, "key"))
+_ACCEPTED = PreparedIn(
+    lambda ids: (
+        update(crawler_task_outbox)
+        .where(_O.task_id.in_(ids), also(_O.status) == _PROCESSING)
+        .values({"status": _PENDING, "publish_count": _O.publish_count + 1} | _unclaimed)
+    )
+)
 _AGAIN = Prepared(
-    update(crawler_task_outbox).where(_O.task_id == bindparam("task"), _O.status != _PROCESSING),
+    update(crawler_task_outbox).where(_O.task_id == bindparam("task")),
     ("status", "retry_count", "next_attempt_at", "task"),
 )
-# SENT, not FAILED: nobody looks among these for what could still be saved, and they are forgotten in time.
 _CANCEL = PreparedIn(
     lambda ids: (
         update(crawler_task_outbox)
-        .where(_O.task_id.in_(ids), among(also(_O.status), (TaskOutboxStatus.PENDING, TaskOutboxStatus.FAILED)))
+        .where(_O.task_id.in_(ids), also(_O.status) == _PENDING)
         .values({"status": _SENT, "error_message": func.coalesce(_O.error_message, bindparam("note"))} | _unclaimed)
     ),
     ("note",),
@@ -108,14 +114,18 @@ _FREE = PreparedIn(
         .values({"status": case((_task_is_open.exists(), _PENDING), else_=_SENT)} | _unclaimed)
     )
 )
-_LOCK_FAILED_OF = PreparedIn(
-    lambda ids: _whole.where(
-        _O.outbox_id.in_(ids), also(_O.status) == _FAILED, _task_is_open.exists()
-    ).with_for_update()
-)
+# Of sellers with an open execution: what failed for good is not looked at over and over until it is forgotten.
 _LOCK_FAILED = Prepared(
-    skip_locked(_whole.where(_O.status == _FAILED, _task_is_open.exists()).limit(bindparam("count"))), ("count",)
+    skip_locked(
+        _whole.where(
+            _O.status == _FAILED,
+            _O.seller_id.in_(select(_E.open_key).where(_E.open_key.is_not(None))),
+            _task_is_open.exists(),
+        ).limit(bindparam("count"))
+    ),
+    ("count",),
 )
+_LOCK = PreparedIn(lambda ids: _whole.where(_O.outbox_id.in_(ids)).with_for_update())
 
 
 def _nearest(status: ColumnElement[str], priority: int, *, last: bool = False) -> Any:
@@ -248,6 +258,7 @@ class Publications:
         return {row.task_id for row in saved}
 
     def again(self, rows: Sequence[tuple[str, datetime]]) -> int:
+        self._session.run_in(_ACCEPTED, [task_id for task_id, _ in rows])
         pending, to_db = TaskOutboxStatus.PENDING.value, self._session.to_db
         return self._session.many(_AGAIN, [(pending, 0, to_db(due_at), task_id) for task_id, due_at in rows])
 
@@ -264,8 +275,8 @@ class Publications:
     def lock_failed(self, count: int) -> list[Publication]:
         return [self._publication(row) for row in self._session.rows(_LOCK_FAILED, (count,))]
 
-    def lock_failed_of(self, outbox_ids: Sequence[str]) -> list[Publication]:
-        return [self._publication(row) for row in self._session.rows_in(_LOCK_FAILED_OF, outbox_ids)]
+    def lock(self, outbox_ids: Sequence[str]) -> list[Publication]:
+        return [self._publication(row) for row in self._session.rows_in(_LOCK, outbox_ids)]
 
     def is_due(self, at: datetime) -> bool:
         return bool(self._waiting(self._session.to_db(at)))
