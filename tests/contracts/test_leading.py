@@ -156,7 +156,7 @@ async def test_a_process_that_starts_while_redis_holds_nothing_takes_nothing_for
     assert (await fresh.lead.run()).step is Step.GIVE_UP
     with pytest.raises(Unavailable):
         await fresh.identities.load()
-    assert await fresh.identities.keep_books() == 0
+    assert (await fresh.identities.keep_books()).written == 0
     figures = await fresh.pool.figures()
     assert (figures.total, figures.why) == (MEMBERS, WhyNot.AWAY)
     assert await fresh.steps(60) == [Step.BEGIN_REDIS]
@@ -175,7 +175,7 @@ async def test_books_that_could_not_be_read_to_their_end_are_none(here: Two, unh
         raise Unavailable("away for a moment")
 
     setattr(here.redis, unheard, away)
-    assert await here.identities.keep_books() == 0
+    assert (await here.identities.keep_books()).written == 0
     assert (await here.store.read(lambda unit: unit.leaderships.get())).books_at == before.books_at
     setattr(here.redis, unheard, read)
     await here.identities.keep_books()

@@ -51,6 +51,8 @@ def test_a_product_server_away_for_an_hour_costs_no_row_its_retries(outage: str)
             assert "product_server_away" in await village.column("SELECT name FROM alerts WHERE cleared_at IS NULL")
             asked = village.sandbox.receiver.counts["requests"]
             assert asked < 120
+            opened = [one for one in village.log if one["event"] == "breaker" and one["scope"] == "PRODUCT_SERVER"]
+            assert (opened[0]["was"], opened[0]["now"]) == ("CLOSED", "OPEN")
             village.sandbox.receiver.faults.set_rates({})
             await village.settled()
             await village.check()

@@ -112,6 +112,13 @@ def test_a_marketplace_away_for_an_hour_in_the_middle_of_a_crawl_costs_time_and_
             await village.check()
             figures = await village.house.pool.figures()
             assert (figures.blocked, figures.available >= 80) == (0, True)
+            # Each turn of a breaker is a row and a line of the log.
+            turns = await village.rows(
+                "SELECT scope, from_state, to_state FROM circuit_breaker_event ORDER BY event_timestamp, event_id"
+            )
+            logged = [(one["scope"], one["was"], one["now"]) for one in village.log if one["event"] == "breaker"]
+            assert sorted(logged) == sorted(turns)
+            assert {("SITE", "CLOSED", "OPEN"), ("POOL", "CLOSED", "OPEN")} & set(turns)
 
     run_virtually(story())
 

@@ -8,6 +8,7 @@ from functools import partial
 import structlog
 
 import sellerwatch
+from sellerwatch.domain.breakers import Transition
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.leadership import Step
 from sellerwatch.entry.loops import Loop
@@ -88,7 +89,7 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
         "identities": identities.recover_due,
         "leases": identities.expire_leases,
         "tokens": identities.refresh_tokens,
-        "records": identities.keep_books,
+        "records": partial(_records, house),
     }
     periods = {name: house.settings.sweep_period(name) for name in SWEEPS if name in sweeps}
     if house.redis_pool:
@@ -132,6 +133,19 @@ async def _lead(house: House) -> int:
     return 0
 
 
+async def _records(house: House) -> int:
+    books = await house.identities.keep_books()
+    _log_transitions(books.transitions)
+    return books.written
+
+
+def _log_transitions(transitions: Iterable[Transition]) -> None:
+    for one in transitions:
+        structlog.get_logger().warning(
+            "breaker", scope=one.scope, agent_id=one.agent_id, was=one.from_state, now=one.to_state, reason=one.reason
+        )
+
+
 async def _absorb(house: House) -> int:
     absorbed = await house.absorb.run()
     _count(house, absorbed.changes)
@@ -159,6 +173,7 @@ async def _deliver(house: House) -> int:
         structlog.get_logger().warning(
             "delivery refused", outbox_id=event.outbox_id, status=receipt.status, error=receipt.error
         )
+    _log_transitions(delivered.transitions)
     return delivered.sent
 
 

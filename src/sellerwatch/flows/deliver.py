@@ -34,6 +34,7 @@ class Delivered:
     refused: tuple[tuple[ProductEvent, Receipt], ...]
     is_paused: bool = False
     """The product server's breaker is open."""
+    transitions: tuple[Transition, ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,7 +69,8 @@ class Deliver:
         await self.store.transact(lambda unit: self._write(unit, rows, breaker, transitions))
         told = [(row, receipt) for row, receipt in zip(rows, receipts, strict=True) if receipt]
         accepted = tuple((row, receipt) for row, receipt in told if receipt.is_accepted)
-        return Delivered(len(told), accepted, tuple(pair for pair in told if not pair[1].is_accepted))
+        refused = tuple(pair for pair in told if not pair[1].is_accepted)
+        return Delivered(len(told), accepted, refused, transitions=tuple(transitions))
 
     def _claim(self, unit: Unit, claim: Claim, count: int) -> list[ProductEvent]:
         """Of each product the first row, or the newest in place of those that were never tried."""

@@ -32,7 +32,7 @@ from sellerwatch.ports.pool import Pool, WhyNot
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
-from sellerwatch.steps.closing import Closing, cancel_tasks
+from sellerwatch.steps.closing import Closing, cancel_tasks, clear_overdue
 from sellerwatch.steps.holding import let_some_go
 from sellerwatch.steps.strange import forget_names
 
@@ -167,6 +167,7 @@ class Heal:
             idle = unit.executions.lock_idle(self.rules.batch)
             ended = sum(execution.complete_if_done(at) for execution in idle)
             unit.executions.save(idle)
+            clear_overdue(unit, idle, at)
             for execution in unit.executions.overdue(at, self.rules.batch):
                 text = f"the crawl of {execution.seller_id} has been open since {execution.started_at:%F %H:%M} UTC"
                 details = {"executionId": execution.execution_id}

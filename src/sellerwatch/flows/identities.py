@@ -29,6 +29,14 @@ _LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Books:
+    """How much was written, and which breakers had changed."""
+
+    written: int
+    transitions: tuple[Transition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Rekeyed:
     """How many tokens were sealed anew, how many no key opens any more, and how many were still under another key."""
 
@@ -59,8 +67,8 @@ class Identities:
         self.bell.ring("pool")
         return len(identities)
 
-    async def keep_books(self, count: int = 500) -> int:
-        """Write what changed in the pool since the last time into the record; how much it was.
+    async def keep_books(self, count: int = 500) -> Books:
+        """Write what changed in the pool since the last time into the record.
 
         What the record knows then is what a new leader of the pool is told, should this one be lost.
         """
@@ -72,7 +80,7 @@ class Identities:
             if self.leading is None:
                 raise
             # Nobody who leads can be asked: the books stay what they are, and the time since will count as spent.
-            return 0
+            return Books(0)
         if standings or events:
             await self.store.transact(lambda unit: self._write(unit, standings, events, at))
         if self.leading and epoch is not None and epoch == self.leading.epoch and len(standings) < count:
@@ -82,7 +90,8 @@ class Identities:
         for standing in standings:
             self._revision = max(self._revision, standing.revision)
             self._tokens[standing.identity.agent_id] = _mark(standing.identity.token)
-        return len(standings) + len(events)
+        transitions = tuple(event.transition for event in events if event.transition)
+        return Books(len(standings) + len(events), transitions)
 
     async def recover_due(self) -> int:
         recovered = await self.pool.recover_due()
@@ -194,7 +203,7 @@ class Identities:
 
     async def _keep_all_books(self, batch: int = 500) -> None:
         """To the last line: who did something by hand looks at the record next."""
-        while await self.keep_books(batch) >= batch:
+        while (await self.keep_books(batch)).written >= batch:
             pass
 
     def _write(self, unit: Unit, standings: list[Standing], events: list[PoolEvent], at: datetime) -> None:

@@ -19,6 +19,7 @@ from sellerwatch.ports.meter import UNMETERED, Meter
 from sellerwatch.ports.queue import DeadLetter, Queue
 from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
+from sellerwatch.steps.closing import clear_overdue
 
 T = TypeVar("T")
 
@@ -202,6 +203,7 @@ def _cancel_some(
     else:
         execution.count(0, len(tasks))
     unit.executions.save([execution])
+    clear_overdue(unit, [execution], at)
     return [task.kind for task in tasks], execution.status if is_ended else None
 
 

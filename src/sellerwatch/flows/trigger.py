@@ -27,6 +27,7 @@ from sellerwatch.ports.queue import Delivery, Queue
 from sellerwatch.ports.store import Claim, Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.steps.asking import Asked, Asking
+from sellerwatch.steps.closing import clear_overdue
 from sellerwatch.steps.robots import raise_disallowed
 from sellerwatch.steps.strange import raise_path_moved
 
@@ -271,6 +272,7 @@ class Plan:
                     raise_disallowed(unit, asked.refusal, at)
                 if asked.is_path_gone:
                     raise_path_moved(unit, self._first_page(execution.seller_id), asked.http_status, at)
+            clear_overdue(unit, [execution], at)
             return unit.executions.release(execution, self.owner)
 
         self._tell(execution, is_written=await self.store.transact(work))

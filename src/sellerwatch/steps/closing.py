@@ -63,8 +63,7 @@ class Closing:
             self.unit.raws.ripen([pair for pair in pairs if pair not in still_open], self.at)
         self.ended = [execution for execution in self.executions.values() if execution.complete_if_done(self.at)]
         self.unit.executions.save(self.executions.values())
-        for execution in self.ended:
-            self.unit.chores.clear_alert(f"execution_overdue:{execution.seller_id}", self.at)
+        clear_overdue(self.unit, self.ended, self.at)
         return self.ended
 
     def tell(self, meter: Meter) -> None:
@@ -107,6 +106,13 @@ class Closing:
             execution.end_list(is_complete=state is ListState.COMPLETE)
             if state is ListState.INCOMPLETE:
                 execution.error_message = f"list incomplete: {listed} of {execution.expected_items} items seen"
+
+
+def clear_overdue(unit: Unit, executions: Iterable[Execution], at: datetime) -> None:
+    """However they ended: they last no longer."""
+    for execution in executions:
+        if not execution.is_open:
+            unit.chores.clear_alert(f"execution_overdue:{execution.seller_id}", at)
 
 
 def cancel_tasks(closing: Closing, tasks: list[Task], reason: str) -> None:
