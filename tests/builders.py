@@ -40,7 +40,9 @@ def a_schedule(seller_id: str = "shop-1", *, days: int = 1, at: datetime = NOON)
 def a_notice(
     schedule_id: str = "shop-1", *, event: ScheduleEvent = ScheduleEvent.REGISTERED, at: datetime = NOON
 ) -> ScheduleNotice:
-    return ScheduleNotice.of(an_id(f"schedule/{schedule_id}"), event, {"sellerId": schedule_id, "days": 1}, at)
+    return ScheduleNotice.of(
+        an_id(f"schedule/{schedule_id}"), event, {"ruleName": f"rule-{schedule_id}", "days": 1}, at
+    )
 
 
 def an_execution(

@@ -12,7 +12,7 @@ from sellerwatch.adapters.sql.session import PerDialect
 from sellerwatch.adapters.sql.stores import chores, events, identities, products, raws
 
 MODULES = (chores, events, identities, products, raws)
-FEW = {"chores_TO_TELL", "identities_TOKENS"}
+FEW = {"chores_OF_ROWS", "chores_TO_TELL", "identities_TOKENS"}
 """All of a small table is wanted."""
 
 

@@ -1,5 +1,6 @@
 """What `sellerwatch seller` promises: outcomes, exit codes, one clear line for what is wrong."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,18 @@ def test_a_file_that_is_no_roster_is_refused_with_its_line(desk: Desk, content: 
     [line] = said.problems
     assert problem in line
     assert f"{file}:" in line
+
+
+def test_lesson_14_a_seller_that_cannot_be_read_whole_is_listed_as_it_stands_among_the_others(desk: Desk) -> None:
+    for seller_id in ("a", "b"):
+        desk.type("seller", "add", seller_id, "--name", seller_id)
+    with sqlite3.connect(desk.file) as file:
+        file.execute("UPDATE sellers SET crawl_source = 'WEIRD' WHERE seller_id = 'a'")
+    said = desk.type("seller", "list")
+    assert (said.exit_code, said.err) == (0, "")
+    assert [(one["sellerId"], one["source"]) for one in desk.type("seller", "list", "--json").json] == [
+        ("a", "WEIRD"),
+        ("b", "MINI_SHOP"),
+    ]
+    assert desk.type("seller", "show", "a").exit_code == 0
+    assert desk.type("status").exit_code == 0

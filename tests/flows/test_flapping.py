@@ -19,7 +19,7 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[tuple[int, list[tuple[object, object]]]] = []
 
-    async def deliver(self, _outbox_id: str, payload: dict, _at: object) -> Receipt:
+    async def deliver(self, _outbox_id: str, payload: dict, _at: object, _context: object) -> Receipt:
         self.heard.append((payload["version"], [(one["old"], one["new"]) for one in payload["changes"]]))
         return Receipt(200)
 

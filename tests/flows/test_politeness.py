@@ -166,6 +166,27 @@ def test_lesson_32_retry_after_is_honoured_in_both_forms_for_up_to_a_day_and_nev
     run_virtually(story())
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [{"status": 401}, {"status": 403}, {"status": 302, "headers": (("location", "/elsewhere"),)}],
+    ids=["401", "403", "a redirect"],
+)
+def test_lesson_32_retry_after_is_honoured_whatever_the_answer_is_that_bears_it(answer: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with a_village(505, {"shops": {"a": 1}}, **QUIET | {"identities": 1, "sweep_seconds": 60}) as village:
+            await village.register("a")
+            headers = (*answer.get("headers", ()), ("retry-after", "7200"))
+            village.sandbox.stage("DETAIL", Fault(name="answer", **answer | {"headers": headers}))
+            execution = await village.house.trigger.crawl_now("a")
+            await village.ended(execution, 86_400)
+            [plea] = (await report_of(village)).pleas
+            assert plea.rested is not None
+            assert plea.rested.total_seconds() >= 7200 - 1
+            assert plea.is_heeded
+
+    run_virtually(story())
+
+
 @pytest.mark.slow
 def test_evenly_paced_a_budget_is_spread_over_the_hour_and_rest_is_caught_up_without_a_burst() -> None:
     async def story() -> None:

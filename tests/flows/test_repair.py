@@ -116,7 +116,7 @@ async def test_rows_that_may_not_be_retried_are_named_and_the_others_go_on(place
 
 
 async def test_rows_of_the_other_outboxes_are_retried_by_their_ids_too(place: Place) -> None:
-    notice = ScheduleNotice.of(an_id("schedule"), ScheduleEvent.REGISTERED, {}, NOON)
+    notice = ScheduleNotice.of(an_id("schedule"), ScheduleEvent.REGISTERED, {"ruleName": "rule"}, NOON)
     notice.status = FAILED
     task, closed = a_task(7), a_task(8, state=TaskStatus.FAILED)
     row, lost = (a_publication(each, status=TaskOutboxStatus.FAILED) for each in (task, closed))

@@ -31,13 +31,13 @@ class Watched:
         self.under_way: set[int] = set()
         self.side_by_side: list[int] = []
 
-    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime) -> Receipt:
+    async def deliver(self, event_id: str, payload: Mapping[str, Any], at: datetime, context: str) -> Receipt:
         item_no = payload["itemNo"]
         self.side_by_side += [item_no] if item_no in self.under_way else []
         self.under_way.add(item_no)
         self.sent.append((item_no, payload["version"], event_id, orjson.dumps(dict(payload))))
         try:
-            return await self._clock.within(PATIENCE, self._server.deliver(event_id, payload, at))
+            return await self._clock.within(PATIENCE, self._server.deliver(event_id, payload, at, context))
         except TimeoutError:
             self.late += 1
             return Receipt(None, error=f"no answer within {PATIENCE:g} s")

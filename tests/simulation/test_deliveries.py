@@ -250,8 +250,8 @@ class Unanswered:
     def __init__(self, server: ProductServer, village: Village) -> None:
         self._server, self._village = server, village
 
-    async def deliver(self, event_id: str, payload: Mapping[str, object], at: datetime) -> Receipt:
-        await self._server.deliver(event_id, payload, at)
+    async def deliver(self, event_id: str, payload: Mapping[str, object], at: datetime, context: str) -> Receipt:
+        await self._server.deliver(event_id, payload, at, context)
         raise RuntimeError("cut off")
 
 

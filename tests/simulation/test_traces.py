@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
+from json import dumps, loads
 
 from sellerwatch.domain.traces import checked, root, trace_id
 from sellerwatch.ports.traces import Span
@@ -113,16 +114,36 @@ def test_no_span_tells_an_address_a_token_or_a_body() -> None:
         assert secret not in text
 
 
-def test_where_nobody_listens_nothing_carries_a_context() -> None:
+def test_where_nobody_listens_the_queue_and_the_product_server_are_told_the_same_contexts() -> None:
+    """They derive from the task's id, and what the receiver does with them is its own business."""
+
     async def story() -> None:
-        async with a_village(224, {"shops": {"a": 3}}, **QUIET) as village:
+        async with a_village(221, {"shops": {"a": 5}, "rates": {}}, **QUIET | {"sweep_seconds": 60}) as village:
+            assert not village.house.traces.is_on
             await village.register("a")
             await village.crawl("a")
-            assert set(headers(village)) == {None}
-            for table, column in (("queue_messages", "attributes"), ("product_outbox", "payload")):
-                assert not [
-                    text for text in await village.column(f"SELECT {column} FROM {table}") if "traceparent" in text
-                ]
+            sent = headers(village)
+            roots = {trace_id(root(task_id)) for task_id in await village.column("SELECT task_id FROM crawler_tasks")}
+            assert len(sent) == len({trace_id(str(context)) for context in sent}) == 5
+            assert {trace_id(str(context)) for context in sent} <= roots
+            told = [loads(text) for text in await village.column("SELECT attributes FROM queue_messages")]
+            assert {trace_id(attributes["traceparent"]) for attributes in told} == roots
+            assert {attributes["sellerId"] for attributes in told} == {"a"}
+
+    run_virtually(story())
+
+
+def test_an_event_that_no_task_led_to_has_a_context_too() -> None:
+    async def story() -> None:
+        async with a_village(226, {"shops": {"a": 1}}, **QUIET) as village:
+            await village.register("a")
+            await village.crawl("a")
+            payload = loads((await village.column("SELECT payload FROM product_outbox"))[0])
+            del payload["traceparent"]
+            await village.change("UPDATE product_outbox SET status = 'WAITING', payload = ?", dumps(payload))
+            await village.settled()
+            assert all(checked(context) for context in headers(village))
+            assert len(set(headers(village))) == 2
 
     run_virtually(story())
 

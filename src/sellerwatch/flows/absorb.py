@@ -12,7 +12,7 @@ is one transaction, and a crash in its middle leaves everything as it was.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sellerwatch.domain import traces
 from sellerwatch.domain.changes import Change
@@ -37,6 +37,7 @@ _ORDER = {DocumentKind.MINI_SHOP: 0, DocumentKind.DETAIL: 1, DocumentKind.OPTION
 _TOLD = (DocumentKind.DETAIL, DocumentKind.OPTION, DocumentKind.MINI_SHOP)
 _BACKOFF_SECONDS, _BACKOFF_CEILING = 60.0, 3600.0
 _SAMPLE = 200
+_SPOILT = "its product can't be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class _Batch:
     sources: dict[str, CrawlSource]
     at: datetime
     chance: float
+    spoilt: set[int]
+    """Items whose product can't be read."""
     touched: dict[int, Product] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     events: list[ProductEvent] = field(default_factory=list)
@@ -106,7 +109,7 @@ class Absorb:
         if not raws:
             return Absorbed(0, 0, ()), []
         products = unit.products.lock({raw.item_no for raw in raws if raw.item_no})
-        batch = _Batch(products, sources_of(unit, raws), at, chance)
+        batch = _Batch(products, sources_of(unit, raws), at, chance, unit.products.spoilt())
         by_execution = _observations(raws)
         watches = unit.drift.watch(by_execution)
         quarantines = unit.quarantines.of(watches)
@@ -150,6 +153,10 @@ class Absorb:
         batch.events += part.events
 
     def _observe(self, batch: _Batch, part: _Part, raws: Sequence[Raw]) -> None:
+        if raws[0].item_no in batch.spoilt:
+            for raw in raws:
+                raw.failed(_SPOILT, batch.at + _pause(batch, raw))
+            return
         readable = [(raw, fetched) for raw in raws if (fetched := self._read(batch, part, raw))]
         if not readable:
             return
@@ -170,14 +177,19 @@ class Absorb:
         if change:
             part.changes.append(change)
             part.events.append(announce(product, change, self.meaning))
-        if self.traces.is_on:
+        if change or self.traces.is_on:
             self._trace(batch, part, [raw for raw, _ in readable], change)
 
     def _trace(self, batch: _Batch, part: _Part, raws: Sequence[Raw], change: Change | None) -> None:
-        """An observation belongs to the trace of its detail's task, and follows from the others' too."""
+        """An observation belongs to the trace of its detail's task, and follows from the others' too. Its event carries
+        that on whether anybody collects spans here or not: the receiver may."""
         first, *others = sorted(raws, key=lambda raw: _TOLD.index(raw.kind))
         parent = traces.crawled(first.task_id)
         context = traces.child(parent, f"absorb/{first.item_no}")
+        if change:
+            part.events[-1].payload[traces.CARRIED] = context
+        if not self.traces.is_on:
+            return
         facts: dict[str, str | int] = {
             "seller.id": first.seller_id,
             "item.no": first.item_no,
@@ -185,8 +197,6 @@ class Absorb:
         }
         links = tuple(dict.fromkeys(traces.crawled(raw.task_id) for raw in others))
         batch.spans.append(Span("absorb", context, parent, batch.at, batch.at, facts, links=links))
-        if change:
-            part.events[-1].payload[traces.CARRIED] = context
 
     def _read(self, batch: _Batch, part: _Part, raw: Raw) -> Fetched | None:
         """None: it can't be understood, and is FAILED with the reason."""
@@ -196,8 +206,7 @@ class Absorb:
             if not raw.retry_count:
                 # Tried again it says nothing new of the marketplace.
                 part.tally.refused(raw.kind, fetched.where, f"{item}: {sample}")
-            pause = backoff(raw.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, batch.chance)
-            raw.failed(fetched.why, batch.at + pause)
+            raw.failed(fetched.why, batch.at + _pause(batch, raw))
             batch.drift.append((raw.kind, fetched.where, "unreadable", sample))
             return None
         document = fetched.document
@@ -205,6 +214,10 @@ class Absorb:
         batch.drift += [(raw.kind, name, "missing", item) for name in document.missing]
         batch.drift += [(raw.kind, name, "unknown", item) for name in document.unknown]
         return fetched
+
+
+def _pause(batch: _Batch, raw: Raw) -> timedelta:
+    return backoff(raw.retry_count, _BACKOFF_SECONDS, _BACKOFF_CEILING, batch.chance)
 
 
 def _observations(raws: Sequence[Raw]) -> dict[str, list[list[Raw]]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sellerwatch.domain.errors import Trouble, Unavailable
+from sellerwatch.domain.errors import Trouble, Unavailable, Unreadable
 from sellerwatch.domain.outbox import OutboxStatus, ScheduleNotice, backoff
 from sellerwatch.ports.outside import Alert, Alerts, Schedules, Severity
 from sellerwatch.ports.store import Claim, Store, Unit
@@ -78,7 +78,11 @@ class Announce:
         at = self.clock.now()
         if not unit.notices.save([notice], self.owner):
             return
-        schedule = unit.schedules.lock_by_id(notice.schedule_id)
+        try:
+            schedule = unit.schedules.lock_by_id(notice.schedule_id)
+        except Unreadable:
+            # What was announced stays so; the store tells of the schedule.
+            return
         if schedule is None or notice.status is OutboxStatus.WAITING:
             return
         if notice.status is OutboxStatus.FAILED:

@@ -120,9 +120,8 @@ class Deliver:
         """What goes out bears the sending's own context, and not in its body."""
         began = self.clock.now()
         carried = traces.checked(row.payload.get(traces.CARRIED))
-        if carried is None:
-            return await self.server.deliver(row.outbox_id, row.payload, began)
-        context = traces.child(carried, f"deliver/{began.isoformat()}")
+        # What no task led to is a story of its own.
+        context = traces.child(carried or traces.root(row.outbox_id), f"deliver/{began.isoformat()}")
         body = {name: value for name, value in row.payload.items() if name != traces.CARRIED}
         receipt = await self.server.deliver(row.outbox_id, body, began, context)
         if self.traces.is_on:

@@ -37,7 +37,7 @@ from sellerwatch.steps.holding import let_some_go
 from sellerwatch.steps.strange import forget_names
 
 _FIGURED_BACK = 31
-_DAYS_90, _DAYS_30 = timedelta(days=90), timedelta(days=30)
+_DAYS_90, _DAYS_30, _DAY = timedelta(days=90), timedelta(days=30), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,9 @@ class Heal:
         def work(unit: Unit) -> tuple[int, Closing]:
             rows = unit.publications.lock_failed(self.rules.batch)
             tasks = unit.tasks.lock([row.task_id for row in rows])
-            lost = [tasks[r.task_id] for r in rows if r.retry_count >= self.rules.task_outbox_retries]
-            unit.publications.again([(r.task_id, at) for r in rows if r.retry_count < self.rules.task_outbox_retries])
+            given_up = {r.task_id for r in rows if r.is_spoilt or r.retry_count >= self.rules.task_outbox_retries}
+            lost = [task for task_id, task in tasks.items() if task_id in given_up]
+            unit.publications.again([(r.task_id, at) for r in rows if r.task_id not in given_up])
             closing = self._closing(unit, lost, at)
             cancel_tasks(closing, lost, "could not be published")
             closing.end()
@@ -214,6 +215,7 @@ class Heal:
         if await self.months.all():
             # Dropped month by month.
             del ages["usage"]
+        await self.store.transact(lambda unit: unit.chores.clear_unmet(at, _DAY))
         pruned = 0
         for what, before in ages.items():
             pruned += await self.store.transact(partial(_prune, what=what, before=before, count=count))

@@ -64,12 +64,12 @@ class Relay:
         rows = await self.store.transact(lambda unit: unit.publications.claim(claim, room))
         if not rows:
             return Relayed(0, 0, 0, has_room=True)
-        contexts = {row.task_id: _context(row) for row in rows} if self.traces.is_on else {}
-        outcomes = await self.queue.send([_message(row, contexts.get(row.task_id)) for row in rows])
+        contexts = {row.task_id: _context(row) for row in rows}
+        outcomes = await self.queue.send([_message(row, contexts[row.task_id]) for row in rows])
         refused = self._mark(rows, outcomes)
         closing = await self.store.transact(lambda unit: self._write(unit, rows, refused))
         closing.tell(self.meter)
-        if contexts:
+        if self.traces.is_on:
             self.traces.tell(_spans(rows, contexts, at, self.clock.now()))
         self.bell.ring("crawl")
         return Relayed(len(rows), len(rows) - len(refused), len(refused), has_room=True)
@@ -126,11 +126,10 @@ def _spans(
         yield Span("relay", contexts[row.task_id], root, began, ended, facts, None if is_sent else row.error_message)
 
 
-def _message(row: Publication, context: str | None) -> Outgoing:
-    attributes = {"sellerId": row.seller_id}
+def _message(row: Publication, context: str) -> Outgoing:
     return Outgoing(
         body={**row.payload, "attempt": row.publish_count + 1},
         group=row.message_group,
         dedup_id=row.dedup_id,
-        attributes={**attributes, "traceparent": context} if context else attributes,
+        attributes={"sellerId": row.seller_id, "traceparent": context},
     )

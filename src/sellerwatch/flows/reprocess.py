@@ -140,6 +140,8 @@ class _Batch:
         sources = sources_of(unit, (raw for raw, _ in chosen))
         news = _News()
         for item_no, pairs in _by_item(chosen).items():
+            if item_no in unit.products.spoilt():
+                continue
             product, documents = products.get(item_no), [fetched for _, fetched in pairs]
             newest = max((raw for raw, _ in pairs), key=lambda raw: raw.crawled_at)
             if product is None:

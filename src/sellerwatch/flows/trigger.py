@@ -127,8 +127,8 @@ class Heed:
     """Takes triggers from the queue that EventBridge puts them into.
 
     Whatever `open` answers, the message is done with: duplicates and late ones begin nothing a second time, and a rule
-    may outlive its seller for a while. What is no trigger is a dead letter with the reason. A crash before the message
-    is done with brings it again, and its key is known then.
+    may outlive its seller for a while. What is no trigger, or calls a seller that can't be read, is a dead letter with
+    the reason. A crash before the message is done with brings it again, and its key is known then.
     """
 
     trigger: Trigger
@@ -158,10 +158,10 @@ class Heed:
         """Why it is a dead letter; None: it is done with."""
         try:
             call = called(delivery.body)
-        except Invalid as refusal:
+            with suppress(Unknown):
+                await self.trigger.open(call.seller_id, call.trigger_key)
+        except (Invalid, Unreadable) as refusal:
             return str(refusal)
-        with suppress(Unknown):
-            await self.trigger.open(call.seller_id, call.trigger_key)
         return None
 
 
@@ -195,7 +195,12 @@ class Plan:
         return len(started)
 
     async def _plan(self, execution: Execution) -> None:
-        seller = await self.store.read(lambda unit: unit.sellers.get(execution.seller_id))
+        try:
+            seller = await self.store.read(lambda unit: unit.sellers.get(execution.seller_id))
+        except Unreadable as error:
+            why = str(error)
+            await self._write(execution, None, lambda at: execution.fail(why, at))
+            return
         if seller is None or not seller.is_active:
             await self._write(execution, None, lambda at: execution.fail("seller inactive", at))
             return

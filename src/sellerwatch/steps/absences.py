@@ -5,9 +5,11 @@ are gone. A quarantined crawl that was discarded or superseded proves nothing ei
 shop at once waits for a person's word, or for the next crawl of the seller, which takes its place.
 """
 
+from contextlib import suppress
 from datetime import datetime
 
 from sellerwatch.domain.changes import Change
+from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.executions import Execution, ListState
 from sellerwatch.domain.products import Product, announce
 from sellerwatch.domain.quarantines import Quarantine, QuarantineStatus
@@ -40,6 +42,8 @@ def settle_list(
     )
     returned = unit.listings.returned(execution.execution_id)
     products = unit.products.lock([*absent, *returned])
+    # One that can't be read is left as it is.
+    absent, returned = ([no for no in some if no in products] for some in (absent, returned))
     going = sum(products[item_no].is_about_to_go for item_no in absent)
     if not is_confirmed and _is_mass(unit, execution.seller_id, going):
         if execution.list_state is ListState.COMPLETE:
@@ -67,7 +71,9 @@ def _learn(unit: Unit, execution: Execution, quarantine: Quarantine | None, at: 
 
 def _count_what_was_found(unit: Unit, execution: Execution, at: datetime) -> None:
     """A keyword search says neither how many items it has nor whose they are: by now the details have told."""
-    seller = unit.sellers.lock(execution.seller_id)
+    seller = None
+    with suppress(Unreadable):  # the store tells of it
+        seller = unit.sellers.lock(execution.seller_id)
     if seller:
         seller.record_product_count(unit.listings.own(execution.execution_id, execution.seller_id), at)
         unit.sellers.save(seller)

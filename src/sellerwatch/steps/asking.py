@@ -312,10 +312,10 @@ class _Errand:
             verdict = Verdict.NEUTRAL
         error = None if judged.blame is None else f"HTTP {answer.status}"
         self._note(lease, self._url, at, answer.status, answer.duration_ms, error, answer.retry_after)
-        report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, answer.retry_after)
-        if judged.is_token_refused:
-            report = Report(lease.lease_id, lease.agent_id, verdict, answer.status, is_token_refused=True)
-        await self._asking.report(report)
+        about, is_refused = (lease.lease_id, lease.agent_id), judged.is_token_refused
+        await self._asking.report(
+            Report(*about, verdict, answer.status, answer.retry_after, is_token_refused=is_refused)
+        )
         if is_stale and self._refusals <= self._asking.patience.identity_switches:
             self._refusals += 1
             self._renewing = lease
@@ -344,8 +344,10 @@ class _Errand:
         return True
 
     async def _redirected(self, lease: Lease, answer: Answer, at: datetime) -> bool:
-        self._note(lease, self._url, at, answer.status, answer.duration_ms, None)
-        await self._asking.report(Report(lease.lease_id, lease.agent_id, Verdict.NEUTRAL, answer.status))
+        self._note(lease, self._url, at, answer.status, answer.duration_ms, None, answer.retry_after)
+        await self._asking.report(
+            Report(lease.lease_id, lease.agent_id, Verdict.NEUTRAL, answer.status, answer.retry_after)
+        )
         self._redirects += 1
         if self._redirects > REDIRECTS_MAX or answer.redirect_to is None:
             self._asked.blame, self._asked.error = Blame.TRANSIENT, f"more than {REDIRECTS_MAX} redirects"

@@ -36,8 +36,11 @@ class Closing:
         self.executions = self.unit.executions.lock(sorted(set(execution_ids)))
 
     def closed(self, task: Task) -> None:
-        execution = self.executions[task.execution_id]
         self.tasks_ended.append(task)
+        execution = self.executions.get(task.execution_id)
+        if execution is None:
+            # It can't be read, and is set aside with all its tasks.
+            return
         is_success = task.status is TaskStatus.SUCCESS
         execution.count(int(is_success), int(not is_success))
         if task.kind.is_list:
@@ -76,7 +79,9 @@ class Closing:
     def _look_at_list(self, execution: Execution) -> None:
         """When no list page is open any more: is the list whole, or is another round over it due?"""
         pages = self.unit.tasks.list_pages(execution.execution_id)
-        if not execution.is_open or execution.list_state is not ListState.OPEN or any(page.is_open for page in pages):
+        if not execution.is_open or execution.list_state is not ListState.OPEN:
+            return
+        if not pages or any(page.is_open for page in pages):
             return
         rounds = max(page.page_no for page in pages) // LIST_ROUND + 1
         last_round = [page for page in pages if page.page_no // LIST_ROUND == rounds - 1]

@@ -1,10 +1,11 @@
 """Reading raws: what each says, as a product takes it, or why it can't be understood; and whether it is anyone's of ours."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sellerwatch.domain.documents import Document
-from sellerwatch.domain.errors import Trouble
+from sellerwatch.domain.errors import Trouble, Unreadable
 from sellerwatch.domain.products import Fetched
 from sellerwatch.domain.raws import Raw
 from sellerwatch.domain.sellers import CrawlSource
@@ -30,8 +31,12 @@ def read(reader: Reader, raw: Raw) -> Fetched | NotUnderstood:
 
 def sources_of(unit: Unit, raws: Iterable[Raw]) -> dict[str, CrawlSource]:
     """How the sellers are crawled whose lists showed these."""
-    seller_ids = sorted({raw.seller_id for raw in raws})
-    return {seller.seller_id: seller.crawl_source for seller in map(unit.sellers.get, seller_ids) if seller}
+    sources = {}
+    for seller_id in sorted({raw.seller_id for raw in raws}):
+        with suppress(Unreadable):  # the store tells of it; whose an item is, its detail says
+            if seller := unit.sellers.get(seller_id):
+                sources[seller_id] = seller.crawl_source
+    return sources
 
 
 def is_foreign(sources: Mapping[str, CrawlSource], seller_id: str, documents: Iterable[Fetched]) -> bool:

@@ -119,7 +119,9 @@ class Settling:
         results: list[tuple[Harvest, bool, int, bool]] = []
         for harvest, chance in zip(harvests, chances, strict=True):
             task = current.get(harvest.task.task_id)
-            if task is None or not task.is_held_by(harvest.attempt.attempt_id):
+            is_held = task is not None and task.is_held_by(harvest.attempt.attempt_id)
+            # Of an execution that can't be read nothing is settled: it is set aside with all its tasks.
+            if task is None or not is_held or task.execution_id not in closing.executions:
                 results.append((harvest, False, 0, False))
                 continue
             harvest.task = task

@@ -118,7 +118,7 @@ def build(
         chance=chance.random,
         told=meter.done_again,
     )
-    store: Store = SqlStore(database, settings.pool_name)
+    store: Store = SqlStore(database, settings.pool_name, now=clock.now)
     kept = SqlPool(database, clock, chance, limits_of(settings), settings.pool_name)
     elsewhere = redis_pool_of(settings, chance)
     engines: dict[Engine, Pool] = {Engine.SQL: kept, Engine.REDIS: elsewhere} if elsewhere else {Engine.SQL: kept}

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, RowMapping, Select, select
 
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.overview import counts
+from sellerwatch.adapters.sql.shown import word
 from sellerwatch.adapters.sql.tables import (
     crawler_task_outbox,
     crawler_tasks,
@@ -95,7 +96,7 @@ def _trail(connection: Connection, seller_id: str, at: datetime) -> Trail | None
             seller_id,
             seller["status"] == SellerStatus.ACTIVE,
             seller["updated_at"],
-            ScheduleStatus(schedule["status"]) if schedule else None,
+            word(ScheduleStatus, schedule["status"]) if schedule else None,
             schedule["next_run_at"] if schedule else None,
         ),
         _execution(connection, seller_id, at),
@@ -118,7 +119,7 @@ def _execution(connection: Connection, seller_id: str, at: datetime) -> Executio
     raw = select(_R.next_attempt_at).where(_R.execution_id == execution_id, _R.status == RawStatus.PENDING.value)
     return ExecutionClue(
         execution_id=execution_id,
-        status=ExecutionStatus(row["status"]),
+        status=word(ExecutionStatus, row["status"]),
         started_at=row["started_at"],
         next_attempt_at=row["next_attempt_at"],
         error=row["error_message"],
@@ -145,7 +146,7 @@ def _unsent(connection: Connection, seller_id: str) -> Iterator[OutboxClue]:
 
 
 def _outbox(row: RowMapping) -> OutboxClue:
-    status = TaskOutboxStatus(row["status"])
+    status = word(TaskOutboxStatus, row["status"])
     return OutboxClue(status, row["next_attempt_at"], row["claimed_until"], row["error_message"])
 
 
@@ -164,8 +165,8 @@ def _task(connection: Connection, row: RowMapping) -> TaskClue:
     outbox = _first(connection, _OUTBOX.where(_O.task_id == row["task_id"]))
     return TaskClue(
         row["task_id"],
-        TaskKind(row["task_type"]),
-        TaskStatus(row["status"]),
+        word(TaskKind, row["task_type"]),
+        word(TaskStatus, row["status"]),
         row["created_at"],
         row["published_at"],
         row["started_at"],

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, func, or_, select
 
-from sellerwatch.adapters.sql.session import loads
+from sellerwatch.adapters.sql.shown import opened, word
 from sellerwatch.adapters.sql.tables import (
     alerts,
     circuit_breaker_state,
@@ -115,7 +115,7 @@ def complete_in_shop() -> Any:
 
 
 def execution_row(row: Mapping[Any, Any]) -> ExecutionRow:
-    return ExecutionRow(**{**row, "status": ExecutionStatus(row["status"])})
+    return ExecutionRow(**{**row, "status": word(ExecutionStatus, row["status"])})
 
 
 def _processes(connection: Connection, at: datetime) -> tuple[ProcessRow, ...]:
@@ -149,7 +149,7 @@ def _alerts(connection: Connection) -> tuple[AlertRow, ...]:
 
 
 def _alert(row: Mapping[Any, Any]) -> AlertRow:
-    details: dict[str, Any] = loads(row["details"]) if row["details"] else {}
+    details: dict[str, Any] = opened(row["details"], {})
     text = str(details.get("text") or row["name"])
     return AlertRow(row["name"], row["severity"], text, row["since"], row["times"], row["last_sent_at"])
 

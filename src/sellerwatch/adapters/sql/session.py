@@ -1,11 +1,12 @@
 """What a store speaks through: one transaction's connection, its dialect, its moments and its JSON.
 
 Promises: moments written here and by SQLAlchemy's types are the same; texts are cut to their columns; of rows that
-are added, those that exist stay as they are and the new ones are told apart, on every database. Refuses nothing of
-its own: it lives as long as its transaction and is used by one thread.
+are added, those that exist stay as they are and the new ones are told apart, on every database; a row that can't be
+read is noted, and is left out where many are read. Refuses nothing of its own: it lives as long as its transaction
+and is used by one thread.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -26,7 +27,9 @@ from sqlalchemy.sql import ClauseElement, Executable
 
 from sellerwatch.adapters.sql.dialect import SQLITE, insert_or_ignore, times
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
+from sellerwatch.adapters.sql.shelves import SPOILT, Shelf, Spoilt
 from sellerwatch.adapters.sql.trouble import Overtaken, says_twice
+from sellerwatch.domain.errors import Unreadable
 
 T = TypeVar("T")
 ADD_TRIES = 5
@@ -52,11 +55,13 @@ class PerDialect:
 class Session:
     """Handed to every store of one transaction."""
 
-    __slots__ = ("_from_db", "_moments", "_to_db", "_written", "connection", "dialect")
+    __slots__ = ("_from_db", "_moments", "_spoilt", "_to_db", "_written", "connection", "dialect")
 
-    def __init__(self, connection: Connection, dialect: str) -> None:
+    def __init__(self, connection: Connection, dialect: str, spoilt: Spoilt | None = None) -> None:
+        """`spoilt`: where what can't be read is noted."""
         self.connection = connection
         self.dialect = dialect
+        self._spoilt = Spoilt() if spoilt is None else spoilt
         self._to_db, self._from_db = times(dialect)
         # A batch names few moments many times over, and to write or read one costs as much as half a row.
         self._written: dict[datetime, object] = {}
@@ -104,6 +109,40 @@ class Session:
     def execute(self, statement: Executable, params: Any = None) -> CursorResult[Any]:
         """A Core statement, with SQLAlchemy's types, for what is not a hot path."""
         return cast("CursorResult[Any]", self.connection.execute(statement, params))
+
+    # rows that may be spoilt; `place` is where in the row its shelf's key stands
+
+    def each(self, shelf: Shelf, rows: Sequence[Row], make: Callable[[Row], T], place: int = 0) -> list[T]:
+        """What is made of the rows, without those that can't be read."""
+        try:
+            return [make(row) for row in rows]
+        except SPOILT:
+            # One of them: found by reading row by row, which is left to the day when there is one.
+            return [made for made, _ in self._readable(shelf, rows, make, place)]
+
+    def by_key(self, shelf: Shelf, rows: Sequence[Row], make: Callable[[Row], T]) -> dict[Any, T]:
+        """`each`, by the first column of each row."""
+        try:
+            return {row[0]: make(row) for row in rows}
+        except SPOILT:
+            return {row[0]: made for made, row in self._readable(shelf, rows, make, 0)}
+
+    def one(self, shelf: Shelf, row: Row, make: Callable[[Row], T], place: int = 0) -> T:
+        """A row that somebody asked for by name: Unreadable when it can't be read."""
+        try:
+            return make(row)
+        except SPOILT as error:
+            problem = self._spoilt.note(shelf, row[place], error)
+            raise Unreadable(f"{shelf.name} {row[place]}", problem) from error
+
+    def _readable(
+        self, shelf: Shelf, rows: Sequence[Row], make: Callable[[Row], T], place: int
+    ) -> Iterator[tuple[T, Row]]:
+        for row in rows:
+            try:
+                yield make(row), row
+            except SPOILT as error:
+                self._spoilt.note(shelf, row[place], error)
 
     # values that prepared statements take and give
 
@@ -217,3 +256,11 @@ def dumps(value: object) -> str:
 
 def loads(text: str) -> Any:
     return orjson.loads(text)
+
+
+def loads_object(text: str, needed: str) -> dict[str, Any]:
+    """A payload, which says at least that."""
+    value = orjson.loads(text)
+    if not isinstance(value, dict) or needed not in value:
+        raise ValueError(f"its payload is no object with {needed!r}")
+    return value

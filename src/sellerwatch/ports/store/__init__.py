@@ -4,6 +4,10 @@
 synchronous: it can't call out while the transaction is open. Between two transactions anything may happen; inside
 one, rows read with `lock` are nobody else's. Methods take and give batches: one statement for many rows.
 
+A row that can't be read holds up no other. Where many are asked for it is left out; a row that is asked for by its own
+name is Unreadable. Either way it is set aside afterwards, FAILED where it has such a state and had not ended, and an
+alert tells of it: `unreadable_row:{table}`.
+
 What is too long for its column is cut by the store (lesson 18). `add` of a row whose derived id exists is no error
 and makes nothing new; it says how many were new.
 """
@@ -18,6 +22,7 @@ from sellerwatch.ports.store.claims import Claim
 from sellerwatch.ports.store.crawling import (
     Attempts,
     Executions,
+    FailedRow,
     Listings,
     Notices,
     Publications,
@@ -37,6 +42,7 @@ __all__ = [
     "Drift",
     "Events",
     "Executions",
+    "FailedRow",
     "Head",
     "Identities",
     "Leaderships",

@@ -94,6 +94,9 @@ class Products(Protocol):
         """The next complete ones behind that number, of one seller or of all; from 0 on, all of them."""
 
     def lock(self, item_nos: Iterable[int]) -> dict[int, Product]: ...
+    def spoilt(self) -> set[int]:
+        """Which of those asked for by `lock` are there, but can't be read: they are not new."""
+
     def get(self, item_no: int) -> Product | None: ...
     def save(self, products: Sequence[Product]) -> None: ...
 

@@ -1,6 +1,7 @@
 """What is remembered of crawling: sellers, their schedules and executions, tasks and their outbox."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -146,6 +147,17 @@ class Attempts(Protocol):
     def abandon(self, attempt_ids: Sequence[str], at: datetime) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A FAILED row of the task outbox."""
+
+    outbox_id: str
+    task_id: str
+    retry_count: int
+    is_spoilt: bool
+    """It can't be read: no retry will send it."""
+
+
 class Publications(Protocol):
     """The task outbox."""
 
@@ -170,7 +182,7 @@ class Publications(Protocol):
     def free_zombies(self, at: datetime, count: int) -> int:
         """PROCESSING past the claim's deadline: PENDING again, under the same publication number."""
 
-    def lock_failed(self, count: int) -> list[Publication]:
+    def lock_failed(self, count: int) -> list[FailedRow]:
         """FAILED whose task is still open."""
 
     def lock(self, outbox_ids: Sequence[str]) -> list[Publication]: ...

@@ -65,6 +65,8 @@ class Breakers(Protocol):
 
 UNKNOWN_NAMES_MAX = 200
 OTHER_NAMES = "(others)"
+UNREADABLE_ROW = "unreadable_row"
+"""The alert of a table, whose name follows, in which rows could not be read."""
 
 
 class Chores(Protocol):
@@ -85,6 +87,9 @@ class Chores(Protocol):
         """Open, or still open: counted."""
 
     def clear_alert(self, name: str, at: datetime) -> None: ...
+    def clear_unmet(self, at: datetime, quiet: timedelta) -> None:
+        """Alerts of unreadable rows end when so long none was met."""
+
     def alerts_to_tell(
         self, at: datetime, repeat_seconds: float
     ) -> list[tuple[str, str, str, datetime, dict[str, Any]]]:

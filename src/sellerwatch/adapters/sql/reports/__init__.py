@@ -23,11 +23,12 @@ from sellerwatch.adapters.sql.reports.rows import (
     PRODUCT,
     SELLER,
     TASK,
-    change_row,
+    change_shown,
     changes_of,
     identity_row,
     newest,
     product_row,
+    product_shown,
     seller_row,
     task_row,
     wanted_changes,
@@ -128,7 +129,7 @@ class SqlReports:
         size: int = 20,
     ) -> Page[ProductRow]:
         wanted = wanted_products(seller_id, complete, changed_since)
-        return await self._page(PRODUCT.where(*wanted).order_by(_P.id), product_row, page, size)
+        return await self._page(PRODUCT.where(*wanted).order_by(_P.id), product_shown, page, size)
 
     async def products_after(
         self,
@@ -140,19 +141,19 @@ class SqlReports:
         changed_since: datetime | None = None,
     ) -> Sequence[ProductRow]:
         wanted = wanted_products(seller_id, complete, changed_since)
-        return await self._rows(PRODUCT.where(_P.id > number, *wanted).order_by(_P.id).limit(count), product_row)
+        return await self._rows(PRODUCT.where(_P.id > number, *wanted).order_by(_P.id).limit(count), product_shown)
 
     async def changes(self, item_no: int, *, page: int = 0, size: int = 20) -> Page[ChangeRow]:
-        return await self._page(changes_of(item_no), change_row, page, size)
+        return await self._page(changes_of(item_no), change_shown, page, size)
 
     async def changes_after(self, item_no: int, version: int, count: int) -> Sequence[ChangeRow]:
-        return await self._rows(changes_of(item_no).where(_C.version > version).limit(count), change_row)
+        return await self._rows(changes_of(item_no).where(_C.version > version).limit(count), change_shown)
 
     async def all_changes_after(
         self, number: int, count: int, *, seller_id: str | None = None, since: datetime | None = None
     ) -> Sequence[ChangeRow]:
         rows = CHANGE.where(_C.id > number, *wanted_changes(seller_id, since)).order_by(_C.id)
-        return await self._rows(rows.limit(count), change_row)
+        return await self._rows(rows.limit(count), change_shown)
 
     async def versions_after(self, item_no: int, version: int, count: int) -> Sequence[VersionRow]:
         return await self._read(lambda connection: versions_after(connection, item_no, version, count))

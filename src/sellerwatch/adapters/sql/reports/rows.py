@@ -1,12 +1,13 @@
 """How each row of a report is read: its statement, and what is made of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from sellerwatch.adapters.sql.session import loads
+from sellerwatch.adapters.sql.shown import opened, word
 from sellerwatch.adapters.sql.stores.products import COLUMN_OF, further
 from sellerwatch.adapters.sql.tables import (
     circuit_breaker_state,
@@ -140,7 +141,7 @@ def newest(statement: Select[Any]) -> Select[Any]:
 
 
 def seller_row(row: Mapping[Any, Any]) -> SellerRow:
-    source, status = CrawlSource(row["crawl_source"]), SellerStatus(row["status"])
+    source, status = word(CrawlSource, row["crawl_source"]), word(SellerStatus, row["status"])
     return SellerRow(**{**row, "crawl_source": source, "status": status})
 
 
@@ -148,8 +149,8 @@ def task_row(row: Mapping[Any, Any]) -> TaskRow:
     return TaskRow(
         **{
             **row,
-            "kind": TaskKind(row["kind"]),
-            "status": TaskStatus(row["status"]),
+            "kind": word(TaskKind, row["kind"]),
+            "status": word(TaskStatus, row["status"]),
             "item_no": None if row["item_no"] == NO_ITEM else row["item_no"],
             "page_no": None if row["page_no"] == NO_PAGE else row["page_no"],
         }
@@ -157,24 +158,42 @@ def task_row(row: Mapping[Any, Any]) -> TaskRow:
 
 
 def product_row(row: Mapping[Any, Any]) -> ProductRow:
+    """Whole, or not at all: what is drawn from it must be right."""
+    return _product_row(row, loads, further(row["field_further"]))
+
+
+def product_shown(row: Mapping[Any, Any]) -> ProductRow:
+    """In a list: without the fields that can't be read."""
+    more: dict[str, Any] = opened(row["field_further"], {})
+    return _product_row(row, lambda text: opened(text, None), {name: frozen(value) for name, value in more.items()})
+
+
+def _product_row(row: Mapping[Any, Any], load: Callable[[str], Any], more: dict[str, Any]) -> ProductRow:
     known = {name: value for name, value in row.items() if not name.startswith("field_")}
     fields = {
-        name: frozen(loads(value)) if column in _JSON_COLUMNS else value
+        name: value
         for name, column in COLUMN_OF.items()
-        if (value := row[f"field_{column}"]) is not None
+        if (text := row[f"field_{column}"]) is not None
+        and (value := frozen(load(text)) if column in _JSON_COLUMNS else text) is not None
     }
-    return ProductRow(
-        **{**known, "status": ProductStatus(row["status"]), "fields": fields | further(row["field_further"])}
-    )
+    return ProductRow(**{**known, "status": word(ProductStatus, row["status"]), "fields": fields | more})
 
 
 def change_row(row: Mapping[Any, Any]) -> ChangeRow:
-    kinds = tuple(ChangeKind(kind) for kind in row["kinds"].split(","))
-    fields = tuple(FieldChange(one["field"], frozen(one["old"]), frozen(one["new"])) for one in loads(row["fields"]))
+    return _change_row(row, loads(row["fields"]))
+
+
+def change_shown(row: Mapping[Any, Any]) -> ChangeRow:
+    return _change_row(row, opened(row["fields"], []))
+
+
+def _change_row(row: Mapping[Any, Any], told: Sequence[Mapping[str, Any]]) -> ChangeRow:
+    kinds = tuple(word(ChangeKind, kind) for kind in row["kinds"].split(","))
+    fields = tuple(FieldChange(one["field"], frozen(one["old"]), frozen(one["new"])) for one in told)
     about = (row["number"], row["item_no"], row["seller_id"], row["version"])
     return ChangeRow(*about, row["changed_at"], kinds, fields)
 
 
 def identity_row(row: Mapping[Any, Any]) -> IdentityRow:
     remaining = None if row["remaining"] is None else int(row["remaining"])
-    return IdentityRow(**{**row, "status": IdentityStatus(row["status"]), "remaining": remaining})
+    return IdentityRow(**{**row, "status": word(IdentityStatus, row["status"]), "remaining": remaining})

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, func, select
 
 from sellerwatch.adapters.sql.prepared import Prepared, Row
 from sellerwatch.adapters.sql.session import Session
+from sellerwatch.adapters.sql.shown import word
 from sellerwatch.adapters.sql.tables import crawling_schedule_executions, crawling_schedules, products, sellers
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.products import ProductStatus
@@ -98,7 +99,14 @@ def _seller(session: Session, row: Row) -> SellerRow:
     seller_id, name, source, days, status, count, created_at, updated_at = row[:_TO_SCHEDULE]
     at = session.from_db
     return SellerRow(
-        seller_id, name, CrawlSource(source), days, SellerStatus(status), count, at(created_at), at(updated_at)
+        seller_id,
+        name,
+        word(CrawlSource, source),
+        days,
+        word(SellerStatus, status),
+        count,
+        at(created_at),
+        at(updated_at),
     )
 
 
@@ -107,7 +115,9 @@ def _schedule(session: Session, row: Sequence[Any]) -> ScheduleRow | None:
     if schedule_id is None:
         return None
     at = session.from_db_or_none
-    return ScheduleRow(schedule_id, rule, expression, ScheduleStatus(status), at(next_run_at), at(last_triggered_at))
+    return ScheduleRow(
+        schedule_id, rule, expression, word(ScheduleStatus, status), at(next_run_at), at(last_triggered_at)
+    )
 
 
 def _execution(session: Session, row: Sequence[Any]) -> ExecutionRow | None:
@@ -116,6 +126,6 @@ def _execution(session: Session, row: Sequence[Any]) -> ExecutionRow | None:
         return None
     at = session.from_db
     return ExecutionRow(
-        execution_id, seller_id, ExecutionStatus(status), total, completed, failed,
+        execution_id, seller_id, word(ExecutionStatus, status), total, completed, failed,
         at(started_at), session.from_db_or_none(completed_at), error, expected,
     )  # fmt: skip

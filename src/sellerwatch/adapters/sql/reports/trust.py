@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, func, or_, select
 
 from sellerwatch.adapters.sql.reports.reading import every
+from sellerwatch.adapters.sql.shown import word
 from sellerwatch.adapters.sql.tables import field_drift, suppressed_changes
 from sellerwatch.adapters.sql.tables import quarantines as table
 from sellerwatch.domain.documents import DocumentKind
@@ -54,7 +55,9 @@ def _fields(connection: Connection, since: date) -> list[DriftRow]:
         known = found.setdefault(key, {"times": 0})
         known["times"] += row["times"]
         known["sample"], known["last_seen_at"] = row["sample"], row["last_seen_at"]
-    drift = [DriftRow(DocumentKind(kind), field, problem, **rest) for (kind, field, problem), rest in found.items()]
+    drift = [
+        DriftRow(word(DocumentKind, kind), field, problem, **rest) for (kind, field, problem), rest in found.items()
+    ]
     listed: dict[str, int] = {}
     shown = []
     for one in sorted(drift, key=lambda one: (-one.times, one.kind, one.field)):
@@ -76,4 +79,4 @@ def _suppressed(connection: Connection, since: date) -> tuple[SuppressedRow, ...
 
 
 def _quarantine(row: Mapping[Any, Any]) -> QuarantineRow:
-    return QuarantineRow(**{**row, "status": QuarantineStatus(row["status"])})
+    return QuarantineRow(**{**row, "status": word(QuarantineStatus, row["status"])})

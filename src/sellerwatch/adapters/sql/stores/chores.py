@@ -9,12 +9,28 @@ from datetime import date, datetime, timedelta
 from math import ceil
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Insert, and_, bindparam, case, delete, func, insert, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
 from sellerwatch.adapters.sql.overview import complete_in_shop
-from sellerwatch.adapters.sql.prepared import Prepared
-from sellerwatch.adapters.sql.session import PerDialect, Session, cut, dumps, loads
+from sellerwatch.adapters.sql.prepared import Prepared, Row
+from sellerwatch.adapters.sql.session import PerDialect, Session, cut, dumps
+from sellerwatch.adapters.sql.shelves import ALERTS
+from sellerwatch.adapters.sql.shown import opened
 from sellerwatch.adapters.sql.stores.prune import prune
 from sellerwatch.adapters.sql.tables import (
     alerts,
@@ -30,8 +46,9 @@ from sellerwatch.adapters.sql.tables import (
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.identities import TOO_MANY_REQUESTS
 from sellerwatch.domain.tasks import TaskStatus
+from sellerwatch.ports.outside import Severity
 from sellerwatch.ports.store import Usage
-from sellerwatch.ports.store.keeping import OTHER_NAMES, UNKNOWN_NAMES_MAX
+from sellerwatch.ports.store.keeping import OTHER_NAMES, UNKNOWN_NAMES_MAX, UNREADABLE_ROW
 
 _A = alerts.c
 _M = crawling_metrics_daily.c
@@ -120,6 +137,11 @@ _TO_TELL = Prepared(
     .order_by(_A.since, _A.name),
     ("before",),
 )
+_OF_ROWS = Prepared(
+    select(_A.name, _A.severity, _A.since, _A.details).where(
+        _A.cleared_at.is_(None), _A.name.startswith(literal_column(f"'{UNREADABLE_ROW}:'"))
+    )
+)
 _TOLD = Prepared(update(alerts).where(_A.name == bindparam("key")).values(last_sent_at=bindparam("at")), ("key", "at"))
 _LIFE = ("role", "host", "pid", "version", "seen_at")
 _SHOW_LIFE = PerDialect(lambda dialect: upsert(dialect, processes, ["owner"], _LIFE), ("owner", *_LIFE, "started_at"))
@@ -183,15 +205,17 @@ class Chores:
     def clear_alert(self, name: str, at: datetime) -> None:
         self._session.run(_CLEAR, (cut(name, _A.name), self._session.to_db(at)))
 
+    def clear_unmet(self, at: datetime, quiet: timedelta) -> None:
+        for name, _, _, _, details in self._session.each(ALERTS, self._session.rows(_OF_ROWS), self._alert):
+            last_at = details.get("lastAt")
+            if last_at is None or datetime.fromisoformat(last_at) + quiet <= at:
+                self.clear_alert(name, at)
+
     def alerts_to_tell(
         self, at: datetime, repeat_seconds: float
     ) -> list[tuple[str, str, str, datetime, dict[str, Any]]]:
         before = self._session.to_db(at - timedelta(seconds=repeat_seconds))
-        found = []
-        for name, severity, since, details in self._session.rows(_TO_TELL, (before,)):
-            told = loads(details)
-            found.append((name, severity, told["text"], self._session.from_db(since), told["details"]))
-        return found
+        return self._session.each(ALERTS, self._session.rows(_TO_TELL, (before,)), self._alert)
 
     def told(self, name: str, at: datetime) -> None:
         self._session.run(_TOLD, (cut(name, _A.name), self._session.to_db(at)))
@@ -265,6 +289,13 @@ class Chores:
         counted = select(sellers.c.seller_id, complete_in_shop(), sellers.c.total_product_count)
         found: list[Any] = list(self._session.execute(counted))
         return {seller_id: (known, total) for seller_id, known, total in found}
+
+    def _alert(self, row: Row) -> tuple[str, str, str, datetime, dict[str, Any]]:
+        name, severity, since, details = row
+        told = opened(details, dict[str, Any]())
+        # Somebody must be told in any case.
+        severity = severity if severity in set(Severity) else Severity.CRITICAL
+        return name, severity, str(told.get("text", name)), self._session.from_db(since), dict(told.get("details", {}))
 
     def _count(self, column: ColumnElement[Any], *which: ColumnElement[bool]) -> int:
         counted: int = self._session.execute(select(func.count(column)).where(*which)).scalar_one()

@@ -15,7 +15,8 @@ from sqlalchemy import bindparam, case, delete, func, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import SQLITE, skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, Session, cut, dumps, loads, said
+from sellerwatch.adapters.sql.session import Additions, Session, cut, dumps, loads_object, said
+from sellerwatch.adapters.sql.shelves import EVENTS
 from sellerwatch.adapters.sql.tables import product_outbox
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent
 from sellerwatch.ports.store import Claim
@@ -200,7 +201,7 @@ class Events:
                 groups[row[0]] = []
         # Only what is sent, or folded into it, is unpacked: a product may have a long way to catch up.
         chosen = (_told_as_one(groups[product_id], self._session.to_db(claim.at)) for product_id in firsts)
-        claimed = [self._events(rows) for rows in chosen if rows]
+        claimed = [events for rows in chosen if rows and (events := self._events(rows))]
         ids = [event.outbox_id for rows in claimed for event in rows]
         self._session.run_in(_CLAIM, ids, (claim.owner, self._session.to_db(claim.until)))
         for rows in claimed:
@@ -250,7 +251,7 @@ class Events:
         )
 
     def _events(self, rows: Sequence[Row]) -> list[ProductEvent]:
-        return [self._event(row) for row in rows]
+        return self._session.each(EVENTS, rows, self._event)
 
     def _event(self, row: Row) -> ProductEvent:
         session = self._session
@@ -258,7 +259,7 @@ class Events:
         product_id, event_type, version, seen_at, quarantine_id = row[8:]
         return ProductEvent(
             outbox_id,
-            loads(payload),
+            loads_object(payload, "changes"),
             session.from_db(created_at),
             _STATUSES[status],
             retry_count,

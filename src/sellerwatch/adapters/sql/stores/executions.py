@@ -5,7 +5,7 @@ index on it keeps a seller's executions to one at a time, however many triggers 
 counters they follow from.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, func, insert, literal_column, or_, select, upd
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Session, cut, said
+from sellerwatch.adapters.sql.shelves import EXECUTIONS
 from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_schedule_executions,
@@ -217,7 +218,7 @@ class Executions:
         return self._one(_OPEN_OF, (seller_id,))
 
     def lock(self, execution_ids: Iterable[str]) -> dict[str, Execution]:
-        return {row[0]: self._execution(row) for row in self._session.rows_in(_LOCK, execution_ids)}
+        return self._session.by_key(EXECUTIONS, self._session.rows_in(_LOCK, execution_ids), self._execution)
 
     def save(self, executions: Iterable[Execution]) -> None:
         opened: list[Row] = []
@@ -230,7 +231,7 @@ class Executions:
 
     def claim_started(self, claim: Claim, count: int) -> list[Execution]:
         to_db = self._session.to_db
-        due = [self._execution(row) for row in self._session.rows(_STARTED, (to_db(claim.at), count))]
+        due = self._all(self._session.rows(_STARTED, (to_db(claim.at), count)))
         ids = [execution.execution_id for execution in due]
         self._session.run_in(_CLAIM, ids, (claim.owner, to_db(claim.until)))
         return due
@@ -240,12 +241,12 @@ class Executions:
         return self._session.run(_RELEASE, row) == 1
 
     def lock_idle(self, count: int) -> list[Execution]:
-        return [self._execution(row) for row in self._session.rows(_LOCK_IDLE, (count,))]
+        return self._all(self._session.rows(_LOCK_IDLE, (count,)))
 
     def overdue(self, at: datetime, count: int) -> list[Execution]:
         # Dialects add days to a moment each in their own way; open executions are few, so it is done here.
         rows = self._session.rows(_OPEN_WITH_INTERVAL, (self._session.to_db(at - timedelta(days=INTERVAL_DAYS_MIN)),))
-        aged = ((self._execution(row[:-1]), timedelta(days=row[-1])) for row in rows)
+        aged = self._session.each(EXECUTIONS, rows, lambda row: (self._execution(row[:-1]), timedelta(days=row[-1])))
         return [execution for execution, interval in aged if execution.started_at + interval < at][:count]
 
     def balances(self, after: int, since: datetime, tasks_max: int) -> tuple[list[Balance], int]:
@@ -262,10 +263,10 @@ class Executions:
         return [_balance(row, found[row[1]]) for row in rows], rows[-1][0] if rows else 0
 
     def lock_unsettled(self, count: int) -> list[Execution]:
-        return [self._execution(row) for row in self._session.rows(_LOCK_UNSETTLED, (count,))]
+        return self._all(self._session.rows(_LOCK_UNSETTLED, (count,)))
 
     def lock_unconfirmed(self, seller_id: str) -> list[Execution]:
-        return [self._execution(row) for row in self._session.rows(_LOCK_UNCONFIRMED, (seller_id,))]
+        return self._all(self._session.rows(_LOCK_UNCONFIRMED, (seller_id,)))
 
     def _changing(self, execution: Execution) -> Row:
         to_db = self._session.to_db
@@ -292,7 +293,10 @@ class Executions:
 
     def _one(self, statement: Prepared, params: Row) -> Execution | None:
         row = self._session.first(statement, params)
-        return None if row is None else self._execution(row)
+        return None if row is None else self._session.one(EXECUTIONS, row, self._execution)
+
+    def _all(self, rows: Sequence[Row]) -> list[Execution]:
+        return self._session.each(EXECUTIONS, rows, self._execution)
 
     def _execution(self, row: Row) -> Execution:
         session = self._session

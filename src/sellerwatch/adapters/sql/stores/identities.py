@@ -13,6 +13,7 @@ from sqlalchemy import Insert, bindparam, case, false, func, insert, select, tru
 from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, said
+from sellerwatch.adapters.sql.shelves import IDENTITIES
 from sellerwatch.adapters.sql.tables import (
     circuit_breaker_event,
     circuit_breaker_state,
@@ -172,7 +173,7 @@ class Identities:
         self._session = session
 
     def all(self) -> list[Identity]:
-        return [self._identity(row) for row in self._session.rows(_ALL)]
+        return self._session.each(IDENTITIES, self._session.rows(_ALL), self._identity)
 
     def add(self, user_agents: Sequence[str], at: datetime) -> int:
         """A retired one that is added again comes back."""
@@ -243,7 +244,7 @@ class Identities:
         self._session.run(_REFRESHED, (agent_id, moment, success_at, success_at, next_at))
 
     def tokens(self) -> list[tuple[int, SealedToken]]:
-        return [(row[0], self._token(row[1:])) for row in self._session.rows(_TOKENS)]
+        return self._session.each(IDENTITIES, self._session.rows(_TOKENS), lambda row: (row[0], self._token(row[1:])))
 
     def reseal(self, tokens: Sequence[tuple[int, SealedToken]], at: datetime) -> int:
         moment = self._session.to_db(at)

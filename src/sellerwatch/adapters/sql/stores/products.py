@@ -15,6 +15,7 @@ from sqlalchemy import BindParameter, Boolean, Insert, Integer, String, bindpara
 from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, cut, dumps, loads
+from sellerwatch.adapters.sql.shelves import PRODUCTS
 from sellerwatch.adapters.sql.tables import product_changes, products
 from sellerwatch.adapters.sql.tables.columns import JSON
 from sellerwatch.domain.changes import Change, FieldChange, Proof
@@ -112,18 +113,19 @@ _DISCOVER = Prepared(insert(products), _COLUMNS)
 
 
 class Products:
-    __slots__ = ("_missed", "_session")
+    __slots__ = ("_missed", "_session", "_spoilt")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._missed: set[int] = set()
+        self._spoilt: set[int] = set()
 
     def heads(self, item_nos: Iterable[int]) -> dict[int, Head]:
         seen = self._seen
-        return {
-            row[0]: Head(row[0], row[1], row[2], _STATUSES[row[3]], row[4], seen(row))
-            for row in self._session.rows_in(_HEADS, item_nos)
-        }
+        rows = self._session.rows_in(_HEADS, item_nos)
+        return self._session.by_key(
+            PRODUCTS, rows, lambda row: Head(row[0], row[1], row[2], _STATUSES[row[3]], row[4], seen(row))
+        )
 
     def touch(self, touches: Sequence[Touch]) -> None:
         to_db = self._session.to_db
@@ -142,13 +144,19 @@ class Products:
 
     def lock(self, item_nos: Iterable[int]) -> dict[int, Product]:
         asked = set(item_nos)
-        found = {row[0]: self._product(row) for row in self._session.rows_in(_LOCK, asked)}
-        self._missed |= asked - found.keys()
+        rows = self._session.rows_in(_LOCK, asked)
+        found = self._session.by_key(PRODUCTS, rows, self._product)
+        if len(found) < len(rows):
+            self._spoilt |= {row[0] for row in rows} - found.keys()
+        self._missed |= asked - found.keys() - self._spoilt
         return found
+
+    def spoilt(self) -> set[int]:
+        return self._spoilt
 
     def get(self, item_no: int) -> Product | None:
         row = self._session.first(_GET, (item_no,))
-        return None if row is None else self._product(row)
+        return None if row is None else self._session.one(PRODUCTS, row, self._product)
 
     def save(self, products: Sequence[Product]) -> None:
         to_db = self._session.to_db

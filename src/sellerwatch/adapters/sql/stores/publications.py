@@ -15,11 +15,12 @@ from sqlalchemy import ColumnElement, Select, bindparam, case, func, literal_col
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, Session, also, among, cut, dumps, loads, said
+from sellerwatch.adapters.sql.session import Additions, Session, also, among, cut, dumps, loads_object, said
+from sellerwatch.adapters.sql.shelves import PUBLICATIONS, UNREADABLE
 from sellerwatch.adapters.sql.tables import crawler_task_outbox, crawler_tasks, crawling_schedule_executions
 from sellerwatch.domain.outbox import Publication, TaskOutboxStatus
 from sellerwatch.domain.tasks import ITEM_PRIORITY, LIST_PRIORITY, OPEN
-from sellerwatch.ports.store import Claim
+from sellerwatch.ports.store import Claim, FailedRow
 
 _O = crawler_task_outbox.c
 _E = crawling_schedule_executions.c
@@ -117,11 +118,13 @@ _FREE = PreparedIn(
 # Of sellers with an open execution: what failed for good is not looked at over and over until it is forgotten.
 _LOCK_FAILED = Prepared(
     skip_locked(
-        _whole.where(
+        select(_O.outbox_id, _O.task_id, _O.retry_count, _O.error_message)
+        .where(
             _O.status == _FAILED,
             _O.seller_id.in_(select(_E.open_key).where(_E.open_key.is_not(None))),
             _task_is_open.exists(),
-        ).limit(bindparam("count"))
+        )
+        .limit(bindparam("count"))
     ),
     ("count",),
 )
@@ -233,7 +236,7 @@ class Publications:
             self._session.run_in(_CLAIM, [row[-1] for row in rows], marks)
             claimed += rows
         claimed.sort(key=_PLACE)
-        return [self._claimed(row, claim) for row in claimed]
+        return self._session.each(PUBLICATIONS, claimed, lambda row: self._claimed(row, claim))
 
     def save(self, publications: Sequence[Publication], owner: str) -> set[str]:
         to_db = self._session.to_db
@@ -272,11 +275,15 @@ class Publications:
         rows = self._session.rows(_ZOMBIES, (self._session.to_db(at), count))
         return self._session.run_in(_FREE, [row[0] for row in rows])
 
-    def lock_failed(self, count: int) -> list[Publication]:
-        return [self._publication(row) for row in self._session.rows(_LOCK_FAILED, (count,))]
+    def lock_failed(self, count: int) -> list[FailedRow]:
+        rows = self._session.rows(_LOCK_FAILED, (count,))
+        return [
+            FailedRow(outbox_id, task_id, retry_count, is_spoilt=(error or "").startswith(UNREADABLE))
+            for outbox_id, task_id, retry_count, error in rows
+        ]
 
     def lock(self, outbox_ids: Sequence[str]) -> list[Publication]:
-        return [self._publication(row) for row in self._session.rows_in(_LOCK, outbox_ids)]
+        return self._session.each(PUBLICATIONS, self._session.rows_in(_LOCK, outbox_ids), self._publication)
 
     def is_due(self, at: datetime) -> bool:
         return bool(self._waiting(self._session.to_db(at)))
@@ -334,7 +341,7 @@ class Publications:
             seller_id,
             priority,
             group,
-            loads(payload),
+            loads_object(payload, "taskType"),
             session.from_db(created_at),
             _STATUSES[status],
             publish_count,

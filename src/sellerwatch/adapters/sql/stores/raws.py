@@ -16,6 +16,7 @@ from sqlalchemy import Insert, bindparam, case, func, null, select, update
 from sellerwatch.adapters.sql.dialect import SQLITE, NewValue, by_index, skip_locked, upsert_by
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import PerDialect, Session, cut, said
+from sellerwatch.adapters.sql.shelves import RAWS
 from sellerwatch.adapters.sql.tables import product_raw_data
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.raws import Raw, RawStatus
@@ -211,11 +212,13 @@ class Raws:
         ripe = sorted(row for statement in _RIPE for row in self._session.rows(statement, (moment, most)))[:most]
         pairs = ((execution_id, item_no) for _, _, execution_id, item_no in ripe)
         observed = pairs if is_alone else self._nobodys(pairs, count)
-        return [
-            self._raw(row)
-            for execution_id, items in _by_execution(observed).items()
-            for row in self._session.rows_in(_LOCK_OBSERVED, items, (execution_id,))
-        ]
+        return self._raws(
+            [
+                row
+                for execution_id, items in _by_execution(observed).items()
+                for row in self._session.rows_in(_LOCK_OBSERVED, items, (execution_id,))
+            ]
+        )
 
     def save(self, raws: Sequence[Raw]) -> None:
         to_db = self._session.to_db
@@ -238,16 +241,16 @@ class Raws:
         for statement in _LOCK_FAILED:
             if len(found) < count:
                 found += self._session.rows(statement, (self._session.to_db(at), retries_max, count - len(found)))
-        return [self._raw(row) for row in found]
+        return self._raws(found)
 
     def lock_by_id(self, raw_ids: Sequence[str]) -> list[Raw]:
-        return [self._raw(row) for row in self._session.rows_in(_LOCK_BY_ID, raw_ids)]
+        return self._raws(self._session.rows_in(_LOCK_BY_ID, raw_ids))
 
     def lock_held(self, execution_id: str, count: int, *, failed: bool = False) -> list[Raw]:
         found: list[Row] = []
         for statement in _LOCK_HELD if failed else _LOCK_HELD[:1]:
             found += self._session.rows(statement, (execution_id, count - len(found)))
-        return [self._raw(row) for row in found]
+        return self._raws(found)
 
     def items_since(self, since: datetime, after_item: int, count: int) -> list[int]:
         return [row[0] for row in self._session.rows(_ITEMS_SINCE, (after_item, self._session.to_db(since), count))]
@@ -258,7 +261,9 @@ class Raws:
 
     def signs_since(self, item_nos: Iterable[int], since: datetime) -> list[RawSign]:
         rows = self._session.rows_in(_SIGNS_SINCE, item_nos, (self._session.to_db(since),))
-        return [RawSign(row[0], row[1], _KINDS[row[2]], self._session.from_db(row[3])) for row in rows]
+        return self._session.each(
+            RAWS, rows, lambda row: RawSign(row[0], row[1], _KINDS[row[2]], self._session.from_db(row[3]))
+        )
 
     def _nobodys(self, pairs: Iterable[tuple[str, int]], count: int) -> list[tuple[str, int]]:
         """Those of which we get the first row, until they have `count` ripe ones: whoever holds it may have the rest,
@@ -278,6 +283,9 @@ class Raws:
             rows = self._session.rows_in(_LOCK_LEADERS, [row_of[pair] for pair in some])
             mine += [leaders[row_id] for row_id, status in rows if status == RawStatus.PENDING]
         return mine
+
+    def _raws(self, rows: Sequence[Row]) -> list[Raw]:
+        return self._session.each(RAWS, rows, self._raw)
 
     def _raw(self, row: Row) -> Raw:
         session = self._session

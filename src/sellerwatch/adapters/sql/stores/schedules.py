@@ -12,9 +12,9 @@ from sqlalchemy import bindparam, insert, or_, select, update
 
 from sellerwatch.adapters.sql.dialect import skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
-from sellerwatch.adapters.sql.session import Additions, Session, also, cut, dumps, loads, said
+from sellerwatch.adapters.sql.session import Additions, Session, also, cut, dumps, loads_object, said
+from sellerwatch.adapters.sql.shelves import NOTICES, SCHEDULES
 from sellerwatch.adapters.sql.tables import crawling_schedules, scheduler_outbox
-from sellerwatch.domain.errors import Unreadable
 from sellerwatch.domain.outbox import OutboxStatus, ScheduleNotice
 from sellerwatch.domain.schedules import Schedule, ScheduleEvent, ScheduleStatus
 from sellerwatch.ports.store import Claim
@@ -104,16 +104,17 @@ class SchedulesKept:
         self._session.run(_SAVE, row)
 
     def active(self, after: str, count: int) -> list[Schedule]:
-        return [self._schedule(row) for row in self._session.rows(_ACTIVE, (after, count))]
+        return self._session.each(SCHEDULES, self._session.rows(_ACTIVE, (after, count)), self._schedule)
 
     def lock_due(self, at: datetime, count: int) -> list[Schedule]:
         params = (self._session.to_db(at), count)
-        due = [self._schedule(row) for statement in _LOCK_DUE for row in self._session.rows(statement, params)]
+        rows = [row for statement in _LOCK_DUE for row in self._session.rows(statement, params)]
+        due = self._session.each(SCHEDULES, rows, self._schedule)
         return sorted(due, key=lambda schedule: schedule.next_run_at)[:count]
 
     def _one(self, statement: Prepared, key: str) -> Schedule | None:
         row = self._session.first(statement, (key,))
-        return None if row is None else self._schedule(row)
+        return None if row is None else self._session.one(SCHEDULES, row, self._schedule)
 
     def _schedule(self, row: Row) -> Schedule:
         session = self._session
@@ -134,7 +135,7 @@ class SchedulesKept:
 def _days(expression: str) -> int:
     found = _DAYS.fullmatch(expression)
     if found is None:
-        raise Unreadable("crawling_schedules.schedule_expression", f"{expression!r} is no rate of days")
+        raise ValueError(f"its expression {expression!r} is no rate of days")
     return int(found[1])
 
 
@@ -237,7 +238,8 @@ class Notices:
 
     def claim(self, claim: Claim, count: int) -> list[ScheduleNotice]:
         to_db = self._session.to_db
-        notices = [self._notice(row) for row in self._session.rows(_DUE_NOTICES, (to_db(claim.at), count))]
+        rows = self._session.rows(_DUE_NOTICES, (to_db(claim.at), count))
+        notices = self._session.each(NOTICES, rows, self._notice)
         ids = [notice.outbox_id for notice in notices]
         self._session.run_in(_CLAIM_NOTICES, ids, (claim.owner, to_db(claim.until)))
         for notice in notices:
@@ -253,7 +255,7 @@ class Notices:
         return self._session.run_in(_FREE_NOTICES, [row[0] for row in rows])
 
     def lock(self, outbox_ids: Sequence[str]) -> list[ScheduleNotice]:
-        return [self._notice(row) for row in self._session.rows_in(_LOCK_NOTICES, outbox_ids)]
+        return self._session.each(NOTICES, self._session.rows_in(_LOCK_NOTICES, outbox_ids), self._notice)
 
     def put(self, notices: Sequence[ScheduleNotice]) -> None:
         self._session.many(_PUT_NOTICES, [(*self._changing(notice), notice.outbox_id) for notice in notices])
@@ -273,7 +275,7 @@ class Notices:
         outbox_id, schedule_id, event, payload, status, retry_count, next_at, error, created_at, sent_at = row
         return ScheduleNotice(
             outbox_id=outbox_id,
-            payload=loads(payload),
+            payload=loads_object(payload, "ruleName"),
             created_at=session.from_db(created_at),
             status=OutboxStatus(status),
             retry_count=retry_count,

@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Session, also, cut, said
+from sellerwatch.adapters.sql.shelves import SELLERS
 from sellerwatch.adapters.sql.tables import crawling_schedules, sellers
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
 
@@ -53,10 +54,10 @@ class Sellers:
         return self._session.insert(_ADD, [row])
 
     def get(self, seller_id: str) -> Seller | None:
-        return self._seller(self._session.first(_GET, (seller_id,)))
+        return self._one(_GET, seller_id)
 
     def lock(self, seller_id: str) -> Seller | None:
-        return self._seller(self._session.first(_LOCK, (seller_id,)))
+        return self._one(_LOCK, seller_id)
 
     def save(self, seller: Seller) -> None:
         self._session.run(_SAVE, (*self._changing(seller), seller.seller_id))
@@ -79,9 +80,11 @@ class Sellers:
             self._session.to_db(seller.updated_at),
         )
 
-    def _seller(self, row: Row | None) -> Seller | None:
-        if row is None:
-            return None
+    def _one(self, statement: Prepared, seller_id: str) -> Seller | None:
+        row = self._session.first(statement, (seller_id,))
+        return None if row is None else self._session.one(SELLERS, row, self._seller)
+
+    def _seller(self, row: Row) -> Seller:
         seller_id, name, source, days, status, count, created_at, updated_at = row
         return Seller(
             seller_id=seller_id,

@@ -13,6 +13,7 @@ from sqlalchemy import bindparam, or_, select, update
 from sellerwatch.adapters.sql.dialect import insert_or_ignore, skip_locked
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import Additions, PerDialect, Session, also, among, cut, said
+from sellerwatch.adapters.sql.shelves import TASKS
 from sellerwatch.adapters.sql.tables import crawl_executions, crawler_task_outbox, crawler_tasks
 from sellerwatch.domain.outbox import TaskOutboxStatus
 from sellerwatch.domain.tasks import OPEN, Attempt, AttemptStatus, Task, TaskKind, TaskStatus
@@ -165,10 +166,10 @@ class Tasks:
 
     def get(self, task_id: str) -> Task | None:
         row = self._session.first(_GET, (task_id,))
-        return None if row is None else self._task(row)
+        return None if row is None else self._session.one(TASKS, row, self._task)
 
     def lock(self, task_ids: Iterable[str]) -> dict[str, Task]:
-        return {row[0]: self._task(row) for row in self._session.rows_in(_LOCK, task_ids)}
+        return self._session.by_key(TASKS, self._session.rows_in(_LOCK, task_ids), self._task)
 
     def save(self, tasks: Iterable[Task]) -> None:
         to_db = self._session.to_db
@@ -224,7 +225,7 @@ class Tasks:
         self._session.run_in(_NOTE_ORPHANS, task_ids, (self._session.to_db(at),))
 
     def _tasks(self, rows: Sequence[Row]) -> list[Task]:
-        return [self._task(row) for row in rows]
+        return self._session.each(TASKS, rows, self._task)
 
     def _task(self, row: Row) -> Task:
         session = self._session

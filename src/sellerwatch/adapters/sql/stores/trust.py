@@ -4,7 +4,7 @@ Promises what the port says. What was counted is one row per execution, read and
 before a quarantine is read, so that two processes at one crawl come to their verdicts one after the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, select
@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, delete, select
 from sellerwatch.adapters.sql.dialect import skip_locked, upsert
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
 from sellerwatch.adapters.sql.session import PerDialect, Session, among, cut, dumps, loads, said
+from sellerwatch.adapters.sql.shelves import QUARANTINES
 from sellerwatch.adapters.sql.tables import crawling_schedule_executions, drift_baselines, drift_tallies, quarantines
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.drift import Progress, Tally, Watch
@@ -115,19 +116,19 @@ class Quarantines:
         self._session = session
 
     def of(self, execution_ids: Iterable[str]) -> dict[str, Quarantine]:
-        found = map(self._quarantine, self._session.rows_in(_OF, execution_ids))
+        found = self._all(self._session.rows_in(_OF, execution_ids))
         return {quarantine.execution_id: quarantine for quarantine in found}
 
     def lock(self, quarantine_ids: Iterable[str]) -> list[Quarantine]:
-        return [self._quarantine(row) for row in self._session.rows_in(_LOCK, quarantine_ids)]
+        return self._all(self._session.rows_in(_LOCK, quarantine_ids))
 
     def lock_open(self, seller_id: str | None = None) -> list[Quarantine]:
         if seller_id is None:
-            return [self._quarantine(row) for row in self._session.rows(_LOCK_ALL_OPEN)]
-        return [self._quarantine(row) for row in self._session.rows(_LOCK_OPEN, (seller_id,))]
+            return self._all(self._session.rows(_LOCK_ALL_OPEN))
+        return self._all(self._session.rows(_LOCK_OPEN, (seller_id,)))
 
     def lock_ended(self, count: int) -> list[Quarantine]:
-        return [self._quarantine(row) for row in self._session.rows(_LOCK_ENDED, (count,))]
+        return self._all(self._session.rows(_LOCK_ENDED, (count,)))
 
     def save(self, quarantines: Iterable[Quarantine]) -> None:
         to_db = self._session.to_db
@@ -149,6 +150,9 @@ class Quarantines:
             for one in sorted(quarantines, key=lambda one: one.quarantine_id)
         ]
         self._session.many(_SAVE, rows)
+
+    def _all(self, rows: Sequence[Row]) -> list[Quarantine]:
+        return self._session.each(QUARANTINES, rows, self._quarantine)
 
     def _quarantine(self, row: Row) -> Quarantine:
         quarantine_id, seller_id, execution_id, status, measure, field, reason, documents, events = row[:9]
