@@ -203,6 +203,21 @@ async def test_daily_figures_are_of_the_tasks_created_that_day_and_the_products_
     assert not await store.read(lambda unit: unit.chores.figured_days(TODAY + timedelta(days=1)))
 
 
+async def test_a_day_is_unsettled_while_tasks_of_its_figures_were_open(store: Store) -> None:
+    async def unsettled(since: date) -> list[date]:
+        return await store.read(lambda unit: unit.chores.unsettled_days(since))
+
+    task = a_task(1, state=TaskStatus.WAITING)
+    await store.transact(lambda unit: unit.tasks.add([task]))
+    await figures(store)
+    assert await unsettled(TODAY) == [TODAY]
+    assert await unsettled(TODAY + timedelta(days=1)) == []
+    task.cancel("cancelled", at(9))
+    await store.transact(lambda unit: unit.tasks.save([task]))
+    await figures(store)
+    assert await unsettled(TODAY) == []
+
+
 async def test_a_day_without_anything_is_figured_too(store: Store) -> None:
     assert await figures(store) == 1
     assert await store.read(lambda unit: unit.chores.figured_days(TODAY))

@@ -181,7 +181,8 @@ class Heal:
         return self._told("delist", ended)
 
     async def daily_figures(self) -> int:
-        """Of every day, in the operators' time zone, that has ended since the last one that was figured."""
+        """Of every day, in the operators' time zone, that has ended since the last one that was figured; and again of
+        a day some of whose tasks had not ended yet."""
         zone = ZoneInfo(self.rules.timezone)
         today = self.clock.now().astimezone(zone).date()
 
@@ -192,7 +193,8 @@ class Heal:
             due = missing[:1] if len(missing) == len(days) else missing
             if due:
                 forget_names(unit, self.clock.now())
-            return sum(unit.chores.write_daily_figures(day, *bounds(day, zone)) for day in reversed(due))
+            again = unit.chores.unsettled_days(days[-1])
+            return sum(unit.chores.write_daily_figures(day, *bounds(day, zone)) for day in [*reversed(due), *again])
 
         return await self.store.transact(work)
 

@@ -100,6 +100,9 @@ class Chores(Protocol):
     def leave(self, owner: str) -> None: ...
     def note_sweep(self, name: str, found: int, error: str | None, at: datetime) -> None: ...
     def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int: ...
+    def unsettled_days(self, since: date) -> list[date]:
+        """Days from that one on that were figured while tasks of theirs were open."""
+
     def figured_days(self, day: date) -> bool:
         """Whether this day's figures are written."""
 

@@ -258,6 +258,11 @@ class Chores:
         self._session.many(_FIGURE, rows)
         return len(rows)
 
+    def unsettled_days(self, since: date) -> list[date]:
+        of_all = (_M.seller_id == ALL_SELLERS, _M.date >= since, _M.in_progress > 0)
+        found: list[Any] = list(self._session.execute(select(_M.date).where(*of_all).order_by(_M.date)))
+        return [row[0] for row in found]
+
     def figured_days(self, day: date) -> bool:
         """The row of all sellers is there on every day that was figured."""
         found = select(_M.id).where(_M.seller_id == ALL_SELLERS, _M.date == day)
