@@ -120,6 +120,18 @@ async def test_what_remains_of_the_budget_goes_to_the_bucket(store: Store, datab
         ]
 
 
+@pytest.mark.parametrize("hourly_limit", [80, 7, 79])
+async def test_lesson_59_so_many_an_hour_are_kept_as_so_many_an_hour(
+    store: Store, database: Database, hourly_limit: int
+) -> None:
+    await add(store, "UA one")
+    [identity] = await everyone(store)
+    left = {identity.agent_id: hourly_limit}
+    await store.transact(lambda unit: unit.identities.save([identity], left, hourly_limit, NOON))
+    [(per_second,)] = await columns(database, "rate_limit_bucket", "refill_rate")
+    assert per_second * 3600 == pytest.approx(hourly_limit, rel=0.001)
+
+
 async def test_a_token_comes_back_with_its_identity(store: Store) -> None:
     await add(store, "UA one", "UA two")
     one, two = await everyone(store)

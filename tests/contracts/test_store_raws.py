@@ -183,6 +183,14 @@ async def test_failed_raws_with_retries_left_are_found_when_they_are_due(store: 
     assert len(await store.transact(lambda unit: unit.raws.lock_failed(at(1), 3, 1))) == 1
 
 
+async def test_lesson_10_old_failures_without_a_retry_left_stand_in_no_newer_ones_way(store: Store) -> None:
+    used_up = [a_raw(number, status=FAILED, retry_count=3) for number in range(1, 61)]
+    newer = a_raw(100, status=FAILED, retry_count=0)
+    await put(store, *used_up, newer)
+    found = await store.transact(lambda unit: unit.raws.lock_failed(at(1), 3, 50))
+    assert ids(found) == ids([newer])
+
+
 async def test_items_of_which_anything_was_crawled_since_are_found_page_by_page(store: Store) -> None:
     await put(store, a_raw(1, crawled_at=at(-1)), a_raw(3), a_raw(3, OPTION, b"[]"), a_raw(2, status=FAILED), a_raw(4))
     found = await store.read(lambda unit: unit.raws.items_since(NOON, 0, 2))

@@ -260,6 +260,16 @@ async def test_several_keys_are_good_at_once_and_none_is_when_none_is_configured
             assert (await at.call("POST", TRIGGER, {"sellerId": "a"}, token="", key=key)).status == 401
 
 
+async def test_lesson_55_nothing_is_open_by_default_and_what_is_blank_opens_nothing(tmp_path: Path) -> None:
+    async with door(tmp_path, api_keys=None) as at:
+        for headers in ([], [("x-api-key", "")], [("x-api-key", " ")], [("x-api-key", "\t")]):
+            answer = await at.call("POST", TRIGGER, {"sellerId": "a"}, token="", headers=headers)
+            assert answer.status == 401, headers
+        for headers in ([], [("authorization", "")], [("authorization", "Bearer")], [("authorization", "Bearer ")]):
+            answer = await at.call("GET", "/api/v1/sellers", token="", headers=headers)
+            assert answer.status == 401, headers
+
+
 async def test_a_key_leaves_no_trace_in_the_log_but_its_name(at: Door) -> None:
     with logs(at.house.settings, at.clock) as told:
         await at.call("POST", TRIGGER, {"sellerId": "a"}, token="", key=KEY)

@@ -138,11 +138,11 @@ def test_all_problems_are_named_at_once_with_name_value_and_what_would_be_right(
 
 @pytest.mark.parametrize("value", ["", "   "])
 @pytest.mark.parametrize("name", [*(name.upper() for name in Settings.model_fields), "CONFIG", "OTEL_SERVICE_NAME"])
-def test_an_empty_setting_is_refused_at_start(name, value, refused):  # lesson 52
+def test_lesson_52_an_empty_setting_is_refused_at_start(name, value, refused):
     assert any(line.startswith(f"SELLERWATCH_{name}=") and "is empty" in line for line in refused(**{name: value}))
 
 
-def test_no_address_of_another_system_has_a_default():  # lesson 54
+def test_lesson_54_no_address_of_another_system_has_a_default():
     addresses = [name for name in Settings.model_fields if name.endswith(("_url", "_endpoint"))]
     defaults = {name: Settings.model_fields[name].default for name in addresses}
     own = {"database_url": "sqlite:///sellerwatch.db", "queue_url": "database:", "schedule_url": "builtin:"}
