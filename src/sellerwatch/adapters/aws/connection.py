@@ -24,6 +24,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
+import sellerwatch
 from sellerwatch.domain.errors import Invalid, Trouble, Unavailable
 
 CONNECT_SECONDS: Final = 2.0
@@ -113,6 +114,8 @@ class Connection:
                     retries={"mode": "standard", "total_max_attempts": 2},
                     # Empty, and not absent: absent means those of the environment.
                     proxies={},
+                    # Said once: put together anew for each call it is a tenth of what a call costs.
+                    user_agent=f"sellerwatch/{sellerwatch.__version__}",
                     parameter_validation=False,
                 )
                 try:
