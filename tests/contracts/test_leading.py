@@ -304,10 +304,13 @@ async def test_a_429_that_nobody_could_be_told_of_suspends_as_soon_as_somebody_c
         async with two(database, server.now) as here:
             lease = (await here.pool.lease(1)).leases[0]
             server.kill()
-            assert await here.pool.report([said(lease, Verdict.RATE_LIMITED)]) == [False]
+            plea = said(lease, Verdict.RATE_LIMITED, retry_after=timedelta(hours=2))
+            assert await here.pool.report([plea]) == [False]
+            asked_at = here.clock.at
             assert here.clock.at >= lease.deadline - timedelta(seconds=1)
             await here.steps(60)
             assert await here.who() is Engine.SQL
             await here.pool.lease(1)
-            one = (await standing(here.kept, lease.agent_id)).identity
-            assert (one.status, one.token) == (IdentityStatus.SUSPENDED, None)
+            its = await standing(here.kept, lease.agent_id)
+            assert (its.identity.status, its.identity.token) == (IdentityStatus.SUSPENDED, None)
+            assert its.paused_until == asked_at + timedelta(hours=2)

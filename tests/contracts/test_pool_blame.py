@@ -139,6 +139,19 @@ async def test_a_recovery_by_hand_does_not_shorten_retry_after(world):
 # Retry-After
 
 
+async def test_who_is_suspended_with_patience_is_paused_for_so_long_and_no_shorter(world):
+    pool = await world.pool(3)
+    await pool.suspend(1, timedelta(hours=3))
+    await pool.suspend(1, timedelta(hours=2))
+    await pool.suspend(1)
+    assert (await standing(pool, 1)).paused_until == MORNING + timedelta(hours=3)
+    world.clock.go(HOUR)
+    assert await pool.recover_due() == [1]
+    assert await pool.lease_of(1) is None
+    world.clock.go(2 * HOUR)
+    assert await pool.lease_of(1)
+
+
 async def test_retry_after_never_shortens_our_own_waiting(world):
     pool = await world.pool(1, hourly_limit=1)
     await ask(pool, 1, retry_after=timedelta(seconds=5))

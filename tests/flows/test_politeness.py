@@ -187,6 +187,19 @@ def test_lesson_32_retry_after_is_honoured_whatever_the_answer_is_that_bears_it(
     run_virtually(story())
 
 
+def test_until_a_date_an_identity_waits_to_its_last_second() -> None:
+    async def story() -> None:
+        conditions = {"shops": {"a": 2}, "latency_ms": 130, "jitter_ms": 20}
+        async with a_village(507, conditions, **QUIET | {"identities": 1, "sweep_seconds": 60}) as village:
+            await village.register("a")
+            headers = (("retry-after", "Mon, 02 Mar 2026 11:00:00 GMT"),)
+            village.sandbox.stage("DETAIL", Fault(name="answer", status=503, headers=headers))
+            execution = await village.house.trigger.crawl_now("a")
+            await village.ended(execution, 2 * 86_400)
+            [plea] = (await report_of(village)).pleas
+            assert (plea.is_heeded, plea.rested >= timedelta(seconds=7100)) == (True, True)
+
+
 @pytest.mark.slow
 def test_evenly_paced_a_budget_is_spread_over_the_hour_and_rest_is_caught_up_without_a_burst() -> None:
     async def story() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import ip_address
+from math import ceil
 from urllib.parse import urlsplit
 
 from sellerwatch.domain.errors import Invalid
@@ -19,7 +20,8 @@ _URL = re.compile(r"https?://[!-\[\]-~]{1,2000}", re.ASCII)
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
-    """How long the other side asks to be left alone; None when it asks nothing, or nothing that can be read."""
+    """How long the other side asks to be left alone, in whole seconds, as it counts and as it is kept; None when it asks
+    nothing, or nothing that can be read."""
     if not text:
         return None
     text = text.strip()
@@ -30,7 +32,7 @@ def retry_after(text: str | None, now: datetime) -> timedelta | None:
         patience = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
     except (ValueError, OverflowError):
         return None
-    return min(PATIENCE_MAX, patience) if patience >= timedelta(0) else None
+    return min(PATIENCE_MAX, timedelta(seconds=ceil(patience.total_seconds()))) if patience >= timedelta(0) else None
 
 
 @cache

@@ -206,8 +206,9 @@ class Pool(Protocol):
         """Make the pool's members these: new ones as they are, known ones keep what the pool knows of them (but take
         a User-Agent string), those no longer there leave when their lease ends."""
 
-    async def suspend(self, agent_id: int) -> None:
-        """These five: by an operator's word; Unknown or WrongVerb when it can't be."""
+    async def suspend(self, agent_id: int, patience: timedelta = timedelta()) -> None:
+        """These five: by an operator's word; Unknown or WrongVerb when it can't be. `patience`: the marketplace asked to be
+        left alone for so long, by a 429 that could not be reported while its lease was out."""
 
     async def recover(self, agent_id: int) -> None: ...
 

@@ -46,8 +46,8 @@ class LeadingPool:
     _looked: float | None = None
     _out: dict[str, tuple[Engine, datetime]] = field(default_factory=dict)
     """Who gave each lease that is out, and until when it is."""
-    _owed: dict[int, None] = field(default_factory=dict)
-    """Identities whose 429 nobody could be told of."""
+    _owed: dict[int, datetime] = field(default_factory=dict)
+    """Identities whose 429 nobody could be told of, and until when they were asked for patience."""
 
     @property
     def epoch(self) -> int | None:
@@ -97,8 +97,8 @@ class LeadingPool:
     async def load(self, identities: Sequence[Identity]) -> None:
         await (await self._leader()).load(identities)
 
-    async def suspend(self, agent_id: int) -> None:
-        await (await self._leader()).suspend(agent_id)
+    async def suspend(self, agent_id: int, patience: timedelta = timedelta()) -> None:
+        await (await self._leader()).suspend(agent_id, patience)
 
     async def recover(self, agent_id: int) -> None:
         await (await self._leader()).recover(agent_id)
@@ -191,13 +191,13 @@ class LeadingPool:
             for report, is_accepted in zip(reports, accepted, strict=True):
                 known = self._out.pop(report.lease_id, None)
                 if known and not is_accepted and report.verdict is Verdict.RATE_LIMITED:
-                    self._owed[report.agent_id] = None
+                    self._owed[report.agent_id] = self.clock.now() + (report.retry_after or timedelta())
             return accepted
 
     async def _tell_owed(self, engine: Engine) -> None:
-        for agent_id in list(self._owed):
+        for agent_id, patient_until in list(self._owed.items()):
             try:
-                await self.engines[engine].suspend(agent_id)
+                await self.engines[engine].suspend(agent_id, max(timedelta(), patient_until - self.clock.now()))
                 await self.engines[engine].discard_token(agent_id)
             except Refused:
                 # Gone, or worse than suspended: it asks for nothing.

@@ -6,7 +6,7 @@ pool. Refuses a client that decodes its answers, and a window of more than a yea
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from redis import exceptions
@@ -115,8 +115,8 @@ class RedisPool:
             answer = await self._run("load", packing.joining_of(some), packing.leaving_of(others), phase)
             was_empty = was_empty or (number == 0 and answer == 1)
 
-    async def suspend(self, agent_id: int) -> None:
-        await self._tell(agent_id, "suspend")
+    async def suspend(self, agent_id: int, patience: timedelta = timedelta()) -> None:
+        await self._tell(agent_id, "suspend", packing.span(patience.total_seconds()))
 
     async def recover(self, agent_id: int) -> None:
         await self._tell(agent_id, "recover")
@@ -253,8 +253,8 @@ class RedisPool:
             )
         return Grant(tuple(leases), _WHY.get(why), moment_or_none(until))
 
-    async def _tell(self, agent_id: int, verb: str) -> None:
-        answer = (await self._run("tell", agent_id, verb)).decode()
+    async def _tell(self, agent_id: int, verb: str, patience_us: int = 0) -> None:
+        answer = (await self._run("tell", agent_id, verb, patience_us)).decode()
         if answer == "UNKNOWN":
             raise Unknown("identity", agent_id)
         if answer:

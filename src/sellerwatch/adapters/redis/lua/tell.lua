@@ -4,6 +4,7 @@
 -- ARGV
 --   [3]  agent       the identity
 --   [4]  verb        one of the five
+--   [5]  patience    microseconds for which it is paused, suspended
 -- RETURNS '' when it is done; UNKNOWN; or the status in which it can't be
 -- ATOMIC  what it is allowed to become depends on what it is.
 -- COST    O(log n).
@@ -19,6 +20,8 @@ if (verb == 'suspend' and status == 'BLOCKED') or (verb == 'recover' and status 
 end
 if verb == 'suspend' then
     suspend(member)
+    local till = now + ARGV[5]
+    if till > now then set(member, 'pausedUntil', math.max(number(member, 'pausedUntil'), till)) end
 elseif verb == 'block' then
     set(member, 'status', 'BLOCKED')
     set(member, 'isBlockedByHand', '1')

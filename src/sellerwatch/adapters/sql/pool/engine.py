@@ -5,7 +5,7 @@ Unavailable when the database is away.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -59,8 +59,8 @@ class SqlPool:
     async def load(self, identities: Sequence[Identity]) -> None:
         await self._write(lambda turn: members.load(turn, identities))
 
-    async def suspend(self, agent_id: int) -> None:
-        await self._write(lambda turn: members.suspend(turn, agent_id))
+    async def suspend(self, agent_id: int, patience: timedelta = timedelta()) -> None:
+        await self._write(lambda turn: members.suspend(turn, agent_id, patience))
 
     async def recover(self, agent_id: int) -> None:
         await self._write(lambda turn: members.recover(turn, agent_id))

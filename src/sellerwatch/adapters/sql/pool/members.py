@@ -1,7 +1,7 @@
 """Who is in the pool, and what people and sweeps do to its members: load, the operator's verbs, recovery, tokens."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, exists, select
 
@@ -20,7 +20,7 @@ from sellerwatch.adapters.sql.pool.identities import (
     joining,
     token_columns,
 )
-from sellerwatch.adapters.sql.pool.moments import us
+from sellerwatch.adapters.sql.pool.moments import span, us
 from sellerwatch.adapters.sql.pool.turn import Turn
 from sellerwatch.adapters.sql.pool.window import next_free, reach
 from sellerwatch.adapters.sql.prepared import Prepared, Row
@@ -86,7 +86,10 @@ def load(turn: Turn, identities: Sequence[Identity]) -> None:
     turn.look_at_rate()
 
 
-def suspend(turn: Turn, agent_id: int) -> None:
+def suspend(turn: Turn, agent_id: int, patience: timedelta) -> None:
+    member = turn.known(agent_id)
+    if patience > timedelta():
+        member.paused_until_us = max(member.paused_until_us, turn.now_us + span(patience.total_seconds()))
     _by_hand(turn, agent_id, lambda identity: identity.suspend(turn.now), PoolEventKind.SUSPENDED)
 
 
