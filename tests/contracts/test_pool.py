@@ -58,6 +58,27 @@ async def test_two_leases_of_one_identity_are_a_minimum_interval_apart(world):
     assert (await pool.lease(1)).leases
 
 
+async def test_a_request_that_was_long_on_its_way_is_followed_an_interval_after_its_report(world):
+    pool = await world.pool(1, min_interval_seconds=1)
+    lease = (await pool.lease(1)).leases[0]
+    world.clock.go(0.9)
+    assert await pool.report([said(lease)]) == [True]
+    told_at = world.clock.at
+    for step in (0.2, 0.7):
+        world.clock.go(step)
+        await pool.load([an_identity(1)])
+        assert (await pool.lease(1)).next_at == told_at + timedelta(seconds=1)
+    world.clock.go(0.1)
+    # What failed was on its way as long.
+    lease = (await pool.lease(1)).leases[0]
+    world.clock.go(5)
+    await pool.report([said(lease, Verdict.SITE_FAILURE)])
+    world.clock.go(0.9)
+    assert not (await pool.lease(1)).leases
+    world.clock.go(0.1)
+    assert (await pool.lease(1)).leases
+
+
 async def test_an_hourly_limit_of_zero_means_nobody_may_ask(world):
     pool = await world.pool(3, hourly_limit=0)
     grant = await pool.lease(1)

@@ -50,6 +50,7 @@ class Rules(RuleBasedStateMachine):
         self.world = self.stack.enter_context(held(self.run, afresh(self.engine, self.server)))
         self.limits = some_limits(**LIMITS)
         self.given: dict[int, list[float]] = {number: [] for number in range(1, MEMBERS + 1)}
+        self.told: dict[int, float] = {}
         self.site: list[float] = []
         self.out: dict[str, Lease] = {}
         self.over: list[Lease] = []
@@ -73,7 +74,7 @@ class Rules(RuleBasedStateMachine):
         free = sum(
             agent_id not in lent
             and agent_id not in self.suspended
-            and not any(at > self.now - 1 for at in given)
+            and not any(at > self.now - 1 for at in [*given, self.told.get(agent_id, -1)])
             and sum(at > self.now - 62 for at in given) < 3
             for agent_id, given in self.given.items()
         )
@@ -104,6 +105,7 @@ class Rules(RuleBasedStateMachine):
         leases = [self.out.pop(lease_id) for lease_id in chosen]
         assert self.run(self.pools[by].report([said(lease, verdict) for lease in leases])) == [True] * len(leases)
         self.over += leases
+        self.told |= {lease.agent_id: self.now for lease in leases}
         healths = {each.identity.agent_id: each.identity for each in self.run(self.pools[by].standings())}
         self.suspended |= {agent_id for agent_id, each in healths.items() if each.status == "SUSPENDED"}
         if verdict is Verdict.RATE_LIMITED:

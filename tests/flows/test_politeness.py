@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,27 @@ def test_lesson_33_two_processes_keep_one_ceiling_and_one_concurrency_before_the
             assert seen["peakSecond"] <= 2 * 6  # type: ignore[operator]
             report = await village.house.reports.politeness(village.clock.now() - DAY, village.clock.now())
             assert report.site.in_a_second.requests <= 2 * 6
+
+    run_virtually(story())
+
+
+def test_requests_of_one_identity_arrive_an_interval_apart_however_long_each_was_on_its_way() -> None:
+    async def story() -> None:
+        async with a_village(506, {"shops": {"a": 12}}, **QUIET | {"identities": 3}) as village:
+            transport = village.house.transport
+            assert isinstance(transport, InProcessTransport)
+            send, ways = transport.send, cycle((0.9, 0.0, 0.0, 0.6, 0.3, 0.0, 0.8))
+
+            async def held_up(url: str, headers: Mapping[str, str], **limits: Any) -> RawReply:
+                await village.clock.sleep(next(ways))
+                return await send(url, headers, **limits)
+
+            transport.send = held_up  # type: ignore[method-assign]
+            await village.register("a")
+            await village.crawl("a", 1000)
+            seen = village.sandbox.stats()
+            assert (seen["requests"]["total"] > 24, seen["tooClose"]) == (True, 0)  # type: ignore[index]
+            assert seen["smallestGap"] >= 1  # type: ignore[operator]
 
     run_virtually(story())
 

@@ -4,7 +4,8 @@ Every engine keeps the same promises; the numbers are those of `Limits`. An oper
 number of processes may race, and the outcome is that of some order of their calls.
 
 Budget. In no interval of `window_seconds` (plus guard) are more than `hourly_limit` leases of one identity counted,
-nor two within `min_interval_seconds`. A lease counts from the moment it is given; only `cancel` gives it back.
+nor two within `min_interval_seconds`, nor one so soon after a report: the request it tells of may have arrived but then.
+A lease counts from the moment it is given; only `cancel` gives it back.
 A lost, expired or unreported lease stays spent.
 Site. At most `concurrency` leases are out at once, and `site_requests_per_second` are given in any second, over all.
 Order. The identity that has been free longest goes first among those with a token; those without one come next.

@@ -43,7 +43,7 @@ class Patience:
     lease_age_seconds: float = 7.5
     """A lease older than this is not sent on: half of the window's guard, or a quarter of the lease if that is less."""
     rest_seconds: float = 1.0
-    """Between two leases of one identity."""
+    """Between two requests of one identity."""
 
 
 @dataclass(slots=True)
@@ -268,8 +268,8 @@ class _Errand:
     async def _same_again(self, last: Lease) -> Lease | None:
         """The identity of that lease once more, after its rest; None: somebody else has it, or it may not go out."""
         rest = timedelta(seconds=self._asking.patience.rest_seconds)
-        for number in range(RENEWAL_TRIES):
-            free_at = max(last.leased_at + rest, self._clock.now() + rest if number else last.leased_at)
+        for _ in range(RENEWAL_TRIES):
+            free_at = self._clock.now() + rest
             if self._asking.is_stopping() or free_at >= self._until:
                 break
             await self._clock.sleep(max(0.0, (free_at - self._clock.now()).total_seconds()))

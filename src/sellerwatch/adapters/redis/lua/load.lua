@@ -45,7 +45,10 @@ local function follow_limits(member)
     local count, oldest = #window / 6, nil
     if LIMIT >= 1 and count >= LIMIT then oldest = moment_in(window, count - LIMIT + 1) end
     local free = next_free(moment_in(window, count), oldest, number(member, 'evenAt'))
-    if math.max(free, number(member, 'nextFreeAt')) > now then set(member, 'nextFreeAt', free) end
+    local known = number(member, 'nextFreeAt')
+    -- What was answered a moment ago is still known by that moment only.
+    if known <= now + INTERVAL then free = math.max(free, known) end
+    if math.max(free, known) > now then set(member, 'nextFreeAt', free) end
 end
 
 local function is_elsewhere(member)

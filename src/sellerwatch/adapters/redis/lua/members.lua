@@ -186,6 +186,13 @@ local function over(member, lease)
     set(member, 'lease', nil)
 end
 
+-- It is over by an answer, and the request had arrived by then: the next one arrives an interval later at the least,
+-- however long this one was held up on its way.
+local function answered(member, lease)
+    set(member, 'nextFreeAt', math.max(number(member, 'nextFreeAt'), now + INTERVAL))
+    over(member, lease)
+end
+
 local function suspend(member)
     if member.fields.status == 'AVAILABLE' then
         set(member, 'status', 'SUSPENDED')

@@ -186,7 +186,7 @@ if #ours > 0 then
     judge_site(ours)
     for _, report in ipairs(ours) do
         judge(report)
-        over(report.member, report.lease)
+        answered(report.member, report.lease)
         save(report.member)
     end
     judge_pool(ours)

@@ -48,7 +48,7 @@ if now < quiet then
         count_requests(#found)
         for _, each in ipairs(found) do
             record_success(each[1])
-            over(each[1], each[2])
+            answered(each[1], each[2])
             save(each[1])
         end
         finish()

@@ -188,6 +188,9 @@ def _follow_limits(turn: Turn, members: list[Member]) -> None:
         if member.agent_id in budgets:
             last_us, oldest_us = budgets[member.agent_id]
             free_us = next_free(last_us, oldest_us, member.even_us, turn.limits)
+            if member.next_free_us <= turn.now_us + span(turn.limits.min_interval_seconds):
+                # What was answered a moment ago is still known by that moment only.
+                free_us = max(free_us, member.next_free_us)
             if max(free_us, member.next_free_us) > turn.now_us:
                 member.next_free_us = free_us
         if member.standing != LEASED and member.is_counted:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from sellerwatch.adapters.sql.pool.identities import KEPT, SAVE_TOKEN, Member, token_columns
 from sellerwatch.adapters.sql.pool.lend import end, forget_trials
-from sellerwatch.adapters.sql.pool.moments import SECOND
+from sellerwatch.adapters.sql.pool.moments import SECOND, span
 from sellerwatch.adapters.sql.pool.site import count_requests, trouble
 from sellerwatch.adapters.sql.pool.turn import Turn
 from sellerwatch.adapters.sql.pool.window import Ceiling, pace, take_out
@@ -39,6 +39,8 @@ def report(turn: Turn, reports: Sequence[Report]) -> list[bool]:
         tokens: list[Row] = []
         for each, member in ours:
             _judge(turn, each, member, tokens)
+            # It had arrived by now: the next one arrives an interval later, however long this one was on its way.
+            member.next_free_us = max(member.next_free_us, turn.now_us + span(turn.limits.min_interval_seconds))
             end(turn, member, is_used=True)
         SAVE_TOKEN.many(turn.connection, tokens)
         turn.count()
