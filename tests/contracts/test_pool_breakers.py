@@ -211,6 +211,32 @@ async def test_more_than_half_of_twenty_requests_failing_open_the_breaker_of_the
     assert (grant.leases, grant.why, grant.next_at) == ((), WhyNot.CIRCUIT_OPEN, MORNING + timedelta(seconds=OPEN))
 
 
+@pytest.mark.parametrize(("verdict", "said_of_it"), [("SITE_FAILURE", "failed"), ("RATE_LIMITED", "answered 429")])
+async def test_a_site_that_fails_all_of_a_sudden_is_noticed_before_any_identity_is_blamed(world, verdict, said_of_it):
+    pool = await world.pool(40)
+    for _ in range(31):
+        await fail(pool, 20, Verdict.SUCCESS)
+        world.clock.go(2)
+    failed = 0
+    while (await pool.figures()).site_breaker.state is CLOSED:
+        await fail(pool, 2, Verdict(verdict))
+        failed += 2
+        world.clock.go(0.2)
+    assert 20 <= failed <= 40
+    assert (await ways(pool, "IDENTITY"), (await pool.figures()).health_min >= 80) == ([], True)
+    [opened] = [event for event in await pool.events() if event.transition and event.transition.scope == "SITE"]
+    assert (opened.reason, opened.transition.failure_count) == (f"22 of the last 42 requests {said_of_it}", 22)
+
+
+async def test_a_few_failures_among_the_latest_requests_do_not_open_the_breaker_of_the_site(world):
+    pool = await world.pool(40)
+    for _ in range(15):
+        await fail(pool, 6, Verdict.SUCCESS)
+        await fail(pool, 4)
+        world.clock.go(2)
+    assert (await pool.figures()).site_breaker.state is CLOSED
+
+
 async def test_fewer_than_twenty_requests_say_nothing_of_the_site(world):
     pool = await world.pool(50)
     await fail(pool, 19)

@@ -188,7 +188,8 @@ class Pool(Protocol):
 
         Accepted, it ends the lease, moves health, standing and breakers by the rules of `domain.identities` and
         `domain.breakers`, and keeps or discards the token. 5xx and network failures lower no health, and count for no
-        identity's breaker, while the site's breaker is not CLOSED. A `retry_after` pauses the identity, and the site
+        identity's breaker, while the site's breaker is not CLOSED. That one is opened by too large a share of failures, or of
+        429s, among the last minute's requests or the latest of them, twenty at least. A `retry_after` pauses the identity, and the site
         when three identities got one within a minute.
         """
 

@@ -26,20 +26,36 @@ local function try_breaker(it, report, may_close)
     end
 end
 
--- How many of the last minute's requests failed, and how: when that is too large a share of enough requests.
-local function trouble()
-    local sums = { r = 0, f = 0, l = 0 }
+-- What was counted within the last minute, the latest first: {bucket, requests (r), failures (f), 429s (l)}.
+local function tallies()
+    local found, known = {}, {}
     local flat = call('HGETALL', TALLY)
     for i = 1, #flat, 2 do
-        if tonumber(flat[i]:sub(2)) > now - MINUTE then
-            local kind = flat[i]:sub(1, 1)
-            sums[kind] = sums[kind] + flat[i + 1]
+        local kind, bucket = flat[i]:sub(1, 1), tonumber(flat[i]:sub(2))
+        if bucket > now - MINUTE then
+            if not known[bucket] then
+                known[bucket] = { bucket = bucket, r = 0, f = 0, l = 0 }
+                found[#found + 1] = known[bucket]
+            end
+            known[bucket][kind] = tonumber(flat[i + 1])
         end
     end
-    if sums.r < 20 then return nil end
-    for _, each in ipairs({ { sums.f, 'failed' }, { sums.l, 'answered 429' } }) do
-        if each[1] * 100 > sums.r * FAILURE_PERCENT then
-            return each[1], string.format('%d of %d requests of the last minute %s', each[1], sums.r, each[2])
+    table.sort(found, function(one, other) return one.bucket > other.bucket end)
+    return found
+end
+
+-- How many of the last minute's requests failed, and how: when that is too large a share of enough requests, be it of the
+-- latest ones only. A site that fails all of a sudden is not the better for having been well before.
+local function trouble()
+    local r, f, l = 0, 0, 0
+    local found = tallies()
+    for index, tally in ipairs(found) do
+        r, f, l = r + tally.r, f + tally.f, l + tally.l
+        for _, each in ipairs({ { f, 'failed' }, { l, 'answered 429' } }) do
+            if r >= 20 and each[1] * 100 > r * FAILURE_PERCENT then
+                local of = index == #found and '%d of %d requests of the last minute %s' or '%d of the last %d requests %s'
+                return each[1], string.format(of, each[1], r, each[2])
+            end
         end
     end
     return nil

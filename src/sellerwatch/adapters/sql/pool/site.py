@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from sellerwatch.adapters.sql.dialect import upsert
 from sellerwatch.adapters.sql.pool.moments import SECOND, moment, us
@@ -40,10 +40,10 @@ _SAVE = Prepared(
     update(pool_site).where(_named).values({name: bindparam(name) for name in COLUMNS[1:]}), (*COLUMNS[1:], "key")
 )
 _INSERT = Prepared(insert(pool_site), (*COLUMNS[1:], "name"))
-_SUMS = Prepared(
-    select(func.sum(pool_tally.c.requests), func.sum(pool_tally.c.failures), func.sum(pool_tally.c.limited)).where(
-        pool_tally.c.bucket_us > bindparam("since")
-    ),
+_TALLIES = Prepared(
+    select(pool_tally.c.requests, pool_tally.c.failures, pool_tally.c.limited)
+    .where(pool_tally.c.bucket_us > bindparam("since"))
+    .order_by(pool_tally.c.bucket_us.desc()),
     ("since",),
 )
 _COUNT = PerDialect(
@@ -143,13 +143,22 @@ def forget_requests(connection: Connection, now_us: int) -> None:
 
 
 def trouble(connection: Connection, now_us: int, limits: Limits) -> tuple[int, str] | None:
-    """How many of the last minute's requests failed, and how: when that is too large a share of enough requests."""
-    requests, failures, limited = (int(number or 0) for number in _SUMS.rows(connection, (now_us - MINUTE,))[0])
-    if requests < REQUESTS_MIN:
-        return None
-    for count, what in ((failures, "failed"), (limited, "answered 429")):
-        if count * 100 > requests * limits.site_failure_percent:
-            return count, f"{count} of {requests} requests of the last minute {what}"
+    """How many of the last minute's requests failed, and how: when that is too large a share of enough requests, be it of
+    the latest ones only. A site that fails all of a sudden is not the better for having been well before."""
+    tallies = _TALLIES.rows(connection, (now_us - MINUTE,))
+    requests = failures = limited = 0
+    for number, each in enumerate(tallies, 1):
+        requests, failures, limited = requests + each[0], failures + each[1], limited + each[2]
+        if requests < REQUESTS_MIN:
+            continue
+        for count, what in ((failures, "failed"), (limited, "answered 429")):
+            if count * 100 > requests * limits.site_failure_percent:
+                of = (
+                    f"{requests} requests of the last minute"
+                    if number == len(tallies)
+                    else f"the last {requests} requests"
+                )
+                return count, f"{count} of {of} {what}"
     return None
 
 
