@@ -74,6 +74,11 @@ async def test_lesson_30_a_redis_that_may_throw_keys_away_or_has_another_time_or
                 await RedisPool(client, SystemChance(), Limits(), now=lambda: tomorrow).suspend(1)
             finding = (await found(at))["redis"]
             assert (finding.state, "86400 s apart" in finding.said) == (State.WRONG, True)
+            server.say("FLUSHALL")
+            findings = await found(at)
+            assert findings["pool"].said == "no engine of the pool can be asked just now"
+            assert (findings["redis"].state, "just now nobody does" in findings["redis"].said) == (State.WRONG, True)
+            assert "scheduler" in findings["redis"].advice
             server.process.kill()
             server.process.wait()
             findings = await found(at)

@@ -142,13 +142,18 @@ async def _redis(house: House) -> Findings:
     if house.redis_pool is None:
         return []
     room = await house.redis_pool.room()
-    known = await house.store.read(lambda unit: unit.leaderships.get())
-    leads = "holds the pool" if known.leads(Engine.REDIS) else "does not hold the pool, the database does"
+    known, pulse = await house.store.read(lambda unit: unit.leaderships.get()), await house.redis_pool.pulse()
+    is_held = known.leads(Engine.REDIS) and pulse.epoch == known.epoch and pulse.is_whole
+    other = "the database does" if known.leads(Engine.SQL) else "and just now nobody does"
+    leads = "holds the pool" if is_held else f"does not hold the pool, {other}"
     said = f"Redis {room.version} {leads}; when full: {room.policy}, {room.evicted} keys thrown away so far"
     if room.may_throw_away or room.evicted:
         advice = "what it throws away counts as spent: set `maxmemory-policy noeviction`, or give it more room"
         return [Finding("redis", State.WRONG, said, advice)]
-    apart = abs((house.clock.now() - (await house.redis_pool.pulse()).at).total_seconds())
+    if not is_held and not known.leads(Engine.SQL):
+        advice = "within two minutes a scheduler has it rebuilt from the record, or the database leads: is one running?"
+        return [Finding("redis", State.WRONG, said, advice)]
+    apart = abs((house.clock.now() - pulse.at).total_seconds())
     if apart > CLOCK_SECONDS:
         advice = "the budgets hold all the same, but who waits waits by the wrong clock: let both be set by NTP"
         return [Finding("redis", State.WRONG, f"{said}; its clock and ours are {apart:.0f} s apart", advice)]
