@@ -85,7 +85,7 @@ IN_ORDER_OF_AN_INDEX = {
     "the site's entry that holds": window._HOLDING,
     "an identity's oldest entries": window._OLDEST,
     "the site": site._READ,
-    "the last minute": site._SUMS,
+    "the last minute": site._TALLIES,
 }
 
 

@@ -96,7 +96,7 @@ async def breaker_open(village: Village) -> None:
     await village.clock.sleep(30)
 
 
-@staged(Culprit.NO_IDENTITY, Stage.LEASE, shop=200, is_running=True)
+@staged(Culprit.NO_IDENTITY, Stage.LEASE, shop=200, is_running=True, identities=4)
 async def identities_that_rest_each_for_itself(village: Village) -> None:
     await village.house.trigger.crawl_now("a")
     await village.clock.sleep(3)
