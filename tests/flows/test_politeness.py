@@ -221,6 +221,8 @@ def test_until_a_date_an_identity_waits_to_its_last_second() -> None:
             [plea] = (await report_of(village)).pleas
             assert (plea.is_heeded, plea.rested >= timedelta(seconds=7100)) == (True, True)
 
+    run_virtually(story())
+
 
 @pytest.mark.slow
 def test_evenly_paced_a_budget_is_spread_over_the_hour_and_rest_is_caught_up_without_a_burst() -> None:
