@@ -92,6 +92,18 @@ def test_more_than_the_limit_in_any_hour_is_named(desk: Desk) -> None:
     assert found["broken"] == ["identity 4 went out more than 80 times in an hour"]
 
 
+def test_who_went_out_again_too_soon_is_named_and_a_full_second_explained(desk: Desk) -> None:
+    plant(desk, *(usage(number / 20, 10 + number) for number in range(14)), usage(100, 5), usage(100.989, 5))
+    found = desk.type("agents", "report", "--date", "2026-11-18", "--json").json
+    assert found["broken"] == ["identity 5 went out again after 0.989 s, 1 s is the minimum"]
+    assert found["remarks"] == [
+        "14 requests left in one second, where leases for 10 are given: a request may leave a moment after its lease"
+    ]
+    drawn = desk.type("agents", "report", "--date", "2026-11-18", COLUMNS="200").out
+    assert "every limit was kept" not in drawn
+    assert found["remarks"][0] in drawn
+
+
 def test_a_day_begins_at_midnight_where_its_figures_are_read_and_its_first_hour_looks_back(desk: Desk) -> None:
     midnight = -12 * 3600
     plant(desk, *(usage(midnight + at) for at in (-3500, -10, 0, 86_399, 86_400)))

@@ -83,6 +83,20 @@ def test_a_crawl_that_nobody_works_on_is_given_up_after_a_while_and_stays_open(
     assert desk.type("seller", "show", "dmont", "--json").json["lastExecution"]["status"] == "STARTED"
 
 
+@pytest.mark.parametrize("role", ["up", "worker", "scheduler"])
+def test_who_crawls_or_plans_is_not_started_without_a_marketplace(desk: Desk, role: str) -> None:
+    said = desk.type(role, "--port", "0")
+    assert (said.exit_code, said.out, len(said.problems)) == (1, "", 1)
+    assert said.problems[0].startswith("error: SELLERWATCH_MARKETPLACE_URL is missing; give ")
+
+
+def test_a_folder_that_is_not_there_is_told_under_the_settings_whole_name(desk: Desk) -> None:
+    said = desk.type("status", SELLERWATCH_DATABASE_URL="sqlite:////nodir/x.db")
+    assert said.problems[0].startswith("error: ")
+    said = desk.type("db", "upgrade", SELLERWATCH_DATABASE_URL="sqlite:////nodir/x.db")
+    assert said.problems == ["error: SELLERWATCH_DATABASE_URL: '/nodir/x.db' is not in a folder that exists"]
+
+
 def test_a_crawl_without_tasks_is_cancelled_in_plain_words(desk: Desk) -> None:
     begun = desk.type("seller", "add", "dmont", "--name", "D. Mont", "--crawl").out.split()[-1]
     assert desk.type("crawl", "--cancel", begun).out == f"execution {begun} is cancelled\n"

@@ -1,5 +1,6 @@
 """The diagnosis: each illness by its name, with what to do, and none hides another."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from doors import Door, door
 from sellerwatch.adapters.chance import SystemChance
 from sellerwatch.adapters.clock import SystemClock
 from sellerwatch.adapters.redis import RedisPool
+from sellerwatch.domain.errors import Unavailable
 from sellerwatch.entry.diagnosis import Finding, State, diagnose
 from sellerwatch.entry.pretend import pretended
 from sellerwatch.ports.pool import Limits
@@ -18,6 +20,9 @@ from sellerwatch.sandbox.conditions import Conditions
 from sellerwatch.sandbox.faults import Fault
 
 SECRET = "whsec_" + "A" * 32
+ROOT = Path(__file__).parents[2]
+RUNBOOK = ROOT / "docs" / "runbook.md"
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
 async def found(at: Door, *, is_online: bool = False) -> dict[str, Finding]:
@@ -94,6 +99,35 @@ async def test_open_alerts_and_dead_letters_are_told(tmp_path: Path) -> None:
         )
         finding = (await found(at))["alert"]
     assert (finding.state, finding.said) == (State.WRONG, "delivery_failed: 3 changes not taken")
+    assert finding.advice == "docs/runbook.md#delivery_failed"
+
+
+async def test_a_part_that_can_not_be_asked_is_told_once_and_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise Unavailable("database: can't connect")
+
+    parts = {
+        "pool": (type, "load_pool"),
+        "queue": (lambda house: type(house.queue), "depth"),
+        "schedule": (lambda house: type(house.reports), "overview"),
+        "database": (type, "check_schema"),
+    }
+    async with door(tmp_path) as at:
+        for part, (whose, verb) in parts.items():
+            with monkeypatch.context() as change:
+                change.setattr(whose(at.house), verb, away)
+                finding = (await found(at))[part]
+            assert (finding.state, finding.said.count("database")) == (State.WRONG, part != "database")
+            assert finding.advice
+
+
+def test_every_alert_that_is_raised_has_its_place_in_the_runbook() -> None:
+    raised = set(re.findall(r"raise_alert\(\s*f?\"([a-z_]+)", "".join(file.read_text() for file in SOURCES)))
+    anchors = set(re.findall(r"^## ([a-z_]+)$", RUNBOOK.read_text(), re.MULTILINE))
+    assert len(raised) > 4
+    assert raised <= anchors
 
 
 async def test_a_clock_that_is_behind_the_others_is_wrong(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sellerwatch.settings import SWEEPS, Settings, SettingsRefused, load, needed, settings_page, with_kept_keys
+from sellerwatch.settings.declared import LIMITS
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 KEY = base64.b64encode(bytes(32)).decode()
@@ -130,7 +131,7 @@ def test_all_problems_are_named_at_once_with_name_value_and_what_would_be_right(
     assert lines == [
         "SELLERWATCH_CONCURENCY=***: is not a setting; did you mean SELLERWATCH_CONCURRENCY?",
         "SELLERWATCH_MARKETPLACE_URL=ftp://x: is not an address like https://host/path, without user or fragment",
-        "SELLERWATCH_PAGE_SIZE=0: is not a whole number from 1 to 1000000",
+        "SELLERWATCH_PAGE_SIZE=0: is not a whole number from 1 to 1000000: pages without items never come to an end",
         "SELLERWATCH_TASK_RETRIES=1.5: is not a whole number from 0 to 1000000",
         "SELLERWATCH_LOG_LEVEL=loud: is not debug, info, warning or error",
     ]
@@ -160,6 +161,9 @@ REFUSED = [
     ("DATABASE_POOL_MIN", "51"),
     ("REDIS_URL", "http://h"),
     ("REDIS_URL", "redis://"),
+    ("REDIS_URL", "redis://h:6379/x"),
+    ("REDIS_URL", "redis://h:6379/0/1"),
+    ("REDIS_URL", "rediss://h/-1"),
     ("QUEUE_URL", "sqs://queue.fifo"),
     ("QUEUE_URL", "sqs:///"),
     ("QUEUE_URL", "sqs:///a b.fifo"),
@@ -228,11 +232,35 @@ def test_an_unusable_value_is_refused_under_its_name(name, value, refused):
     assert re.search(r": (is|has) .{10}", lines[0])
 
 
-@pytest.mark.parametrize("limit", ["CONCURRENCY", "IDENTITY_HOURLY_LIMIT", "TASK_RETRIES", "SITE_REQUESTS_PER_SECOND"])
+NOT_NONE = {
+    "database_pool_max": "nothing runs without a connection",
+    "page_size": "pages without items never come to an end",
+    "max_response_bytes": "0 would refuse every answer",
+    "queue_max_receives": "a message has to be received to be worked on",
+}
+"""The limits that 0 makes nonsense of, and why."""
+
+
+@pytest.mark.parametrize("limit", [name for name in LIMITS if name not in NOT_NONE])
 def test_a_limit_takes_zero_to_a_million_and_is_named_when_above_its_default(limit, given):
-    assert given(**{limit: "0"}).warnings() == []
-    (line,) = given(**{limit: "1000000"}).warnings()
-    assert line.startswith(f"SELLERWATCH_{limit}=1000000 is above its default of ")
+    assert given(**{limit.upper(): "0"}).warnings() == []
+    (line,) = given(**{limit.upper(): "1000000"}).warnings()
+    assert line.startswith(f"SELLERWATCH_{limit.upper()}=1000000 is above its default of ")
+
+
+@pytest.mark.parametrize("limit", [name for name in LIMITS if name != "max_response_bytes"])
+def test_no_limit_takes_more_than_a_million(limit, refused):
+    (line,) = refused(**{limit.upper(): "1000001"})
+    assert "1000000" in line
+
+
+@pytest.mark.parametrize(("limit", "why"), NOT_NONE.items())
+def test_a_limit_that_can_not_be_none_says_why(limit, why, given, refused):
+    (line,) = refused(**{limit.upper(): "0", "DATABASE_POOL_MIN": "1"})
+    assert line.startswith(f"SELLERWATCH_{limit.upper()}=0: is not a ")
+    assert why in line
+    assert "at least 1" in str(Settings.model_fields[limit].description)
+    assert getattr(given(**{limit.upper(): "1"}), limit) == 1
 
 
 def test_defaults_warn_of_nothing(given):
@@ -248,7 +276,7 @@ def test_plain_http_goes_to_this_machine_or_where_it_was_allowed(given):
 
 def test_deliveries_need_a_secret_to_sign_with(given, refused):
     (line,) = refused(PRODUCT_SERVER_URL="https://shop.example/hook")
-    assert line.startswith("SELLERWATCH_PRODUCT_SERVER_SECRET=: is missing")
+    assert line.startswith("SELLERWATCH_PRODUCT_SERVER_SECRET is missing")
     for secret in ("whsec_", "whsec_!!", "abc", "whsec_" + base64.b64encode(bytes(23)).decode()):
         (line,) = refused(PRODUCT_SERVER_SECRET=secret)
         assert line.startswith("SELLERWATCH_PRODUCT_SERVER_SECRET=***: is not whsec_")
@@ -258,7 +286,10 @@ def test_deliveries_need_a_secret_to_sign_with(given, refused):
 
 def test_with_mysql_the_keys_are_required(given, refused):
     lines = refused(DATABASE_URL=MYSQL["DATABASE_URL"])
-    assert [line.partition(":")[0] for line in lines] == ["SELLERWATCH_TOKEN_KEYS=", "SELLERWATCH_JWT_SECRET="]
+    assert [line.partition(";")[0] for line in lines] == [
+        "SELLERWATCH_TOKEN_KEYS is missing",
+        "SELLERWATCH_JWT_SECRET is missing",
+    ]
     settings = given(**MYSQL)
     assert not settings.embedded
     assert settings.database_file is None
@@ -273,7 +304,7 @@ def test_a_mariadb_with_a_driver_is_respected(given):
 
 def test_other_algorithms_need_a_public_key(given, refused):
     (line,) = refused(JWT_ALGORITHM="RS256")
-    assert line.startswith("SELLERWATCH_JWT_JWKS_URL=: is missing")
+    assert line.startswith("SELLERWATCH_JWT_JWKS_URL is missing")
     assert given(JWT_ALGORITHM="EdDSA", JWT_PUBLIC_KEY=PEM.replace("\n", "\\n")).jwt_public_key == PEM + "\n"
 
 
@@ -414,7 +445,7 @@ def test_a_spoiled_key_file_is_refused_without_showing_it(tmp_path, given):
 
 
 def test_what_a_command_needs_is_refused_when_missing(given):
-    with pytest.raises(SettingsRefused, match="SELLERWATCH_MARKETPLACE_URL=: is missing; give"):
+    with pytest.raises(SettingsRefused, match="SELLERWATCH_MARKETPLACE_URL is missing; give"):
         needed(given(), "marketplace_url")
     needed(given(MARKETPLACE_URL="https://m.example"), "marketplace_url")
 

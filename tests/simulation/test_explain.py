@@ -168,6 +168,11 @@ async def count_that_does_not_come(village: Village) -> None:
     await village.clock.sleep(5)
 
 
+@staged(Culprit.COUNT_MISSING, Stage.EXECUTION, role="worker")
+async def count_that_nobody_asks_for(village: Village) -> None:
+    await village.house.trigger.crawl_now("a")
+
+
 @staged(Culprit.POOL_AWAY, Stage.LEASE)
 async def pool_without_a_leader(village: Village) -> None:
     await planned(village)

@@ -347,7 +347,7 @@ def test_retention_forgets_what_is_old_and_closed_and_nothing_that_is_needed(tmp
                 await move_out()
                 village.sandbox.mutate(1.0)
                 await village.clock.sleep(100 * 86400)
-            while await village.outside.heal.retention():
+            while await village.house.forget.retention():
                 pass
             for table in ("crawler_tasks", "crawler_task_outbox", "crawl_executions", "product_outbox"):
                 assert await village.column(f"SELECT count(*) FROM {table}") == [0], table

@@ -89,6 +89,10 @@ def _schedule(trail: Trail, execution: ExecutionClue | None, around: Surrounding
 def _execution(execution: ExecutionClue, around: Surroundings) -> Finding:
     if execution.status is not ExecutionStatus.STARTED:
         return Finding(Stage.EXECUTION, f"{execution.ended} of {execution.total} tasks have ended")
+    if execution.error is None and TICKER not in around.roles:
+        text = "it has begun, and no process asks how many products there are"
+        culprit, since = Culprit.COUNT_MISSING, execution.started_at
+        return Finding(Stage.EXECUTION, text, culprit, since, None, _START_TICKER, needs_a_person=True)
     if execution.error is None:
         return Finding(Stage.EXECUTION, "it has begun; how many products there are is being asked")
     text = f"how many products there are could not be had: {execution.error}"
@@ -243,7 +247,7 @@ def _delivery(events: Iterable[EventClue], around: Surroundings) -> Finding:
 
 def _product_server(waiting: EventClue, around: Surroundings) -> Finding | None:
     if not around.has_product_server:
-        text = "events wait, and no product server is set"
+        text = "events wait, and no product server is set (by the settings of the process that says this)"
         advice = "set SELLERWATCH_PRODUCT_SERVER_URL and SELLERWATCH_PRODUCT_SERVER_SECRET"
         culprit = Culprit.PRODUCT_SERVER_AWAY
         return Finding(Stage.DELIVERY, text, culprit, waiting.created_at, None, advice, needs_a_person=True)
@@ -258,6 +262,8 @@ def _product_server(waiting: EventClue, around: Surroundings) -> Finding | None:
 
 def _is_being_crawled(execution: ExecutionClue) -> Finding:
     text = f"it is being crawled and moves: {execution.ended} of {execution.total} tasks have ended"
+    if execution.status is ExecutionStatus.STARTED:
+        text = "it is being crawled: how many products there are is being asked"
     advice = f"nothing; or end it: `sellerwatch crawl --cancel {execution.execution_id}`"
     return Finding(Stage.EXECUTION, text, Culprit.EXECUTION_OPEN, execution.started_at, None, advice)
 

@@ -5,7 +5,7 @@ only when it is told to, on a lease like any other request.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +26,20 @@ from sellerwatch.wiring import House
 REACH_SECONDS: Final = 3.0
 ASK_SECONDS: Final = 60.0
 CLOCK_SECONDS: Final = 5.0
+RUNBOOK: Final = "docs/runbook.md"
+ADVICE: Final[Mapping[str, str]] = {
+    "database": f"is it up, reached from here, and {PREFIX}DATABASE_URL right?",
+    "pool": f"is the engine up that leads it? see {RUNBOOK}#pool_engine",
+    "redis": f"is it up, and {PREFIX}REDIS_URL right? Without it the database lends: see {RUNBOOK}#pool_engine",
+    "queue": f"is it up, {PREFIX}QUEUE_URL right, and may we use it? see docs/aws.md",
+    "schedule": "look at the database first: nothing else is asked here",
+    "rules": f"is EventBridge reached, {PREFIX}SCHEDULE_URL right, and may we use it? see docs/aws.md",
+    "processes": "look at the database first: nothing else is asked here",
+    "clock": "look at the database first: nothing else is asked here",
+    "product server": f"is it up, and {PREFIX}PRODUCT_SERVER_URL right? see {RUNBOOK}#product_server_away",
+    "marketplace": f"is {PREFIX}MARKETPLACE_URL right? see `sellerwatch agents status` and docs/politeness.md",
+}
+"""What to do where a part can't be asked and does not say so itself."""
 WAL: Final = b"\x02\x02"
 """In bytes 18 and 19 of a SQLite file: written and read with a write-ahead log."""
 
@@ -72,7 +86,8 @@ async def _of(part: str, look: Callable[[House], Awaitable[Findings]], house: Ho
     try:
         return await look(house)
     except SellerwatchError as error:
-        return [Finding(part, State.WRONG, str(error))]
+        said = str(error).removeprefix(f"{part}: ")
+        return [Finding(part, State.WRONG, said, "" if "run `" in said else ADVICE[part])]
     except Exception as error:  # noqa: BLE001 - a diagnosis that breaks off would hide the rest
         return [Finding(part, State.WRONG, f"{type(error).__name__}: {error}", "run `sellerwatch --debug doctor`")]
 
@@ -205,9 +220,12 @@ async def _schedule(house: House) -> Findings:
             "" if sellers else "register one: `sellerwatch seller add ID --name NAME`",
         )
     ]
-    found += [Finding("alert", State.WRONG, f"{alert.name}: {alert.text}") for alert in overview.alerts]
     found += [
-        Finding("sweep", State.WRONG, f"{sweep.name}: {sweep.last_error}")
+        Finding("alert", State.WRONG, f"{alert.name}: {alert.text}", f"{RUNBOOK}#{alert.name.partition(':')[0]}")
+        for alert in overview.alerts
+    ]
+    found += [
+        Finding("sweep", State.WRONG, f"{sweep.name}: {sweep.last_error}", "it runs again by itself; the log says more")
         for sweep in overview.sweeps
         if sweep.last_error
     ]
@@ -237,14 +255,20 @@ async def _product_server(house: House) -> Findings:
     url = house.settings.product_server_url
     if url is None:
         advice = f"set {PREFIX}PRODUCT_SERVER_URL and {PREFIX}PRODUCT_SERVER_SECRET"
-        return [Finding("product server", State.NOTE, "none is set: changes wait", advice)]
+        return [
+            Finding("product server", State.NOTE, "by this shell's settings none is set: then changes wait", advice)
+        ]
     return [await _reached(house, "product server", url)]
 
 
 async def _marketplace(house: House) -> Findings:
     if house.settings.marketplace_url is None:
         advice = f"set {PREFIX}MARKETPLACE_URL, or try `sellerwatch up --sandbox`"
-        return [Finding("marketplace", State.NOTE, "none is set: nothing can be crawled", advice)]
+        return [
+            Finding(
+                "marketplace", State.NOTE, "by this shell's settings none is set: then nothing can be crawled", advice
+            )
+        ]
     said = f"{house.settings.marketplace_url} (not asked; `doctor --online` asks it)"
     return [Finding("marketplace", State.GOOD, said)]
 

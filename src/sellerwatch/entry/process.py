@@ -68,7 +68,7 @@ async def run(plan: Plan, settings_with: Callable[[Mapping[str, object]], Settin
             overrides |= beside.settings
         settings = settings_with(overrides)
         log.set_up(settings, clock)
-        if WORKER in plan.roles:
+        if plan.roles & {WORKER, TICKER}:
             needed(settings, "marketplace_url")
         metrics = Metrics()
         house = await stack.enter_async_context(opened(settings, meter=metrics))

@@ -57,7 +57,7 @@ class Deliver:
         breaker = await self.store.read(lambda unit: unit.breakers.load(BreakerScope.PRODUCT_SERVER)) or _new_breaker()
         if not breaker.admits(at):
             return Delivered(0, (), (), is_paused=True)
-        count = self.batch if breaker.state is BreakerState.CLOSED else 1
+        count = self.batch if breaker.state is BreakerState.CLOSED else min(1, self.batch)
         claim = Claim(self.owner, at + timedelta(seconds=self.claim_seconds), at)
         rows = await self.store.transact(lambda unit: self._claim(unit, claim, count))
         if not rows:

@@ -9,14 +9,11 @@ at any time, twice at once; each says how much it found.
     failed raws         with retries left                  PENDING
     executions          open without an open task          COMPLETED; open for too long: an alert
     daily figures       of a day that has ended            written
-    retention           older than may be kept             deleted, a little at a time
-    partitions          a month to come, or long gone      made, or dropped
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
@@ -24,10 +21,8 @@ from sellerwatch.domain.addresses import Addresses
 from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.days import bounds
 from sellerwatch.domain.executions import ExecutionStatus
-from sellerwatch.domain.retention import usage_kept_since
 from sellerwatch.domain.tasks import Task, TaskStatus
 from sellerwatch.ports.meter import UNMETERED, Meter
-from sellerwatch.ports.partitions import Partitions
 from sellerwatch.ports.pool import Pool, WhyNot
 from sellerwatch.ports.queue import Queue
 from sellerwatch.ports.store import Store, Unit
@@ -37,7 +32,6 @@ from sellerwatch.steps.holding import let_some_go
 from sellerwatch.steps.strange import forget_names
 
 _FIGURED_BACK = 31
-_DAYS_90, _DAYS_30, _DAY = timedelta(days=90), timedelta(days=30), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +43,6 @@ class HealRules:
     raw_retries: int = 3
     task_outbox_retries: int = 3
     page_size: int = 500
-    raw_retention_days: float = 90.0
-    usage_retention_months: int = 3
     timezone: str = "Asia/Seoul"
 
 
@@ -72,7 +64,6 @@ class Heal:
     clock: Clock
     bell: Bell
     rules: HealRules
-    months: Partitions
     meter: Meter = UNMETERED
 
     async def stuck_tasks(self) -> int:
@@ -198,36 +189,6 @@ class Heal:
 
         return await self.store.transact(work)
 
-    async def retention(self) -> int:
-        """What is older than it may be kept, a batch of each kind at a time."""
-        at, count = self.clock.now(), self.rules.batch
-        raws = at - timedelta(days=self.rules.raw_retention_days)
-        ages = {
-            "attempts": at - _DAYS_90,
-            "breaker_events": at - _DAYS_90,
-            "tasks": at - _DAYS_90,
-            "usage": usage_kept_since(at, self.rules.usage_retention_months),
-            "task_outbox": at - _DAYS_30,
-            "product_outbox": at - _DAYS_30,
-            "scheduler_outbox": at - _DAYS_30,
-            "raws": raws,
-            "queue": at - timedelta(minutes=10),
-            "processes": at - timedelta(days=1),
-        }
-        if await self.months.all():
-            # Dropped month by month.
-            del ages["usage"]
-        await self.store.transact(lambda unit: unit.chores.clear_unmet(at, _DAY))
-        pruned = 0
-        for what, before in ages.items():
-            pruned += await self.store.transact(partial(_prune, what=what, before=before, count=count))
-        return pruned
-
-    async def partitions(self) -> int:
-        at = self.clock.now()
-        kept = await self.months.keep(at, usage_kept_since(at, self.rules.usage_retention_months))
-        return len(kept.made) + len(kept.dropped)
-
     def _start_again(self, unit: Unit, tasks: list[Task], at: datetime) -> _Again:
         """On their way again, or FAILED when that was tried too often."""
         closing = self._closing(unit, tasks, at)
@@ -258,7 +219,3 @@ class Heal:
         if found:
             self.bell.ring(name)
         return found
-
-
-def _prune(unit: Unit, what: str, before: datetime, count: int) -> int:
-    return unit.chores.prune(what, before, count)

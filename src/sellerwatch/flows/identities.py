@@ -57,6 +57,8 @@ class Identities:
     leading: Leading | None = None
     """None where the pool is the database's only."""
     meter: Meter = UNMETERED
+    probation: timedelta | None = None
+    """After so long an unhealthy one gets another chance by itself; None: only a person gives it one."""
     _revision: int = 0
     _tokens: dict[int, str | None] = field(default_factory=dict)
 
@@ -243,7 +245,8 @@ class Identities:
 
     def _alert_stranded(self, unit: Unit, standing: Standing) -> None:
         identity = standing.identity
-        if identity.status is IdentityStatus.SUSPENDED and identity.health_score < HEALTH_MIN:
+        comes_back = identity.recovers_at(self.probation) is not None
+        if identity.status is IdentityStatus.SUSPENDED and identity.health_score < HEALTH_MIN and not comes_back:
             text = f"identity {identity.agent_id} is suspended at health {identity.health_score}: only a person can recover it"
             at = identity.suspended_at or self.clock.now()
             unit.chores.raise_alert(

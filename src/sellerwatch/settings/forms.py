@@ -125,7 +125,10 @@ def database(value: str) -> str:
 def redis(value: str) -> str:
     right = "an address like redis://host:6379/0 (or rediss://, unix://)"
     parts = _plain(value, right)
-    if not (parts.hostname if parts.scheme in {"redis", "rediss"} else parts.scheme == "unix" and parts.path):
+    is_net = parts.scheme in {"redis", "rediss"}
+    if not (parts.hostname if is_net else parts.scheme == "unix" and parts.path):
+        raise ValueError(f"is not {right}")
+    if is_net and not re.fullmatch(r"(/[0-9]{0,9})?", parts.path, re.ASCII):
         raise ValueError(f"is not {right}")
     return value
 
@@ -299,6 +302,13 @@ def address(form: Callable[[str, bool], object]) -> AfterValidator:
 _Number = BeforeValidator(_numbered)
 Count = Annotated[int, Field(ge=0, le=LIMIT_MAX), _Number, Right(f"a whole number from 0 to {LIMIT_MAX}")]
 Size = Annotated[int, Field(ge=1, le=LIMIT_MAX), _Number, Right(f"a whole number from 1 to {LIMIT_MAX}")]
+
+
+def not_none(why: str) -> Right:
+    """Of a limit that 0 would make nonsense of."""
+    return Right(f"a whole number from 1 to {LIMIT_MAX}: {why}")
+
+
 Bytes = Annotated[int, Field(ge=1, le=1 << 40), _Number, Right(f"a number of bytes from 1 to {1 << 40}")]
 Rate = Annotated[
     float, Field(ge=0, le=LIMIT_MAX, allow_inf_nan=False), _Number, Right(f"a number from 0 to {LIMIT_MAX}")

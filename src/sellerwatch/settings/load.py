@@ -27,7 +27,8 @@ PAGE_HEAD: Final = """# Settings
 Environment variables, or keys of a TOML file (`--config FILE` or `SELLERWATCH_CONFIG`; there in capitals or small
 letters, with or without the prefix). The environment wins over the file. Durations are seconds, sizes bytes, rates
 percent, all as plain numbers. Unknown, empty and invalid settings are refused at start, all at once. A limit may be
-set from 0 to 1000000; one that is above its default is named once at start. This page is generated.
+set from 0 to 1000000, but for those four that say why they can't be 0; one that is above its default is named once at
+start. This page is generated.
 
 | setting | default | meaning |
 |---|---|---|
@@ -154,7 +155,7 @@ def _problems(error: ValidationError, given: Mapping[str, object]) -> list[str]:
     for problem in error.errors(include_url=False):
         name = str(problem["loc"][0])
         cause = problem.get("ctx", {}).get("error")
-        value = given.get(name)
+        value = given.get(name, Settings.model_fields[name].default)
         lines.append(_line(name, value, str(cause) if cause is not None else f"is not {_right(name)}"))
     return lines
 
@@ -169,6 +170,8 @@ def _unknown(name: str, value: object) -> str | None:
 
 
 def _line(name: str, value: object, problem: str) -> str:
+    if value is None:
+        return f"{PREFIX}{name.upper()} {problem}"
     text = str(value) if name == CONFIG else shown(name, value)
     return f"{PREFIX}{name.upper()}={text}: {problem}"
 
@@ -179,7 +182,8 @@ def _refuse(name: str, value: object, problem: str) -> NoReturn:
 
 def _right(name: str) -> str:
     marks = Settings.model_fields[name].metadata
-    return next((mark.text for mark in marks if isinstance(mark, forms.Right)), "what it should be")
+    # The last one is the setting's own, those before it its form's.
+    return next((mark.text for mark in reversed(marks) if isinstance(mark, forms.Right)), "what it should be")
 
 
 def _default(field: FieldInfo) -> str:

@@ -34,6 +34,7 @@ from sellerwatch.flows.decide import Decide
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.explain import Explain
+from sellerwatch.flows.forget import Forget
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
@@ -140,7 +141,6 @@ def build(
         chance,
         bell,
         store,
-        months,
         pool,
         queue,
         vault,
@@ -200,12 +200,14 @@ def build(
             outside.asking if outside else None,
             pool if elsewhere else None,
             meter,
+            limits_of(settings).probation,
         ),
         lead=Lead(store, kept, elsewhere, clock, bell, budget_of(settings), lead_rules_of(settings)),
         ledger=Ledger(store, clock),
         explain=Explain(
             store, SqlClues(database), pool, queue, clock, product_server is not None, limits_of(settings).probation
         ),
+        forget=Forget(store, clock, months, settings.raw_retention_days, settings.usage_retention_months),
         repair=Repair(store, queue, clock, bell, meter),
         reprocess=Reprocess(store, reader, clock, bell),
         resend=Resend(store, clock, bell),
@@ -227,7 +229,6 @@ def _outside(
     chance: Chance,
     bell: Bell,
     store: Store,
-    months: Partitions,
     pool: Pool,
     queue: Queue,
     vault: Vault,
@@ -323,7 +324,7 @@ def _outside(
             meter,
             traces,
         ),
-        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), months, meter),
+        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), meter),
     )
 
 

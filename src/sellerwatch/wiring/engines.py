@@ -30,12 +30,12 @@ def check_file(file: Path | None) -> None:
     if file is None:
         return
     if not file.parent.is_dir():
-        raise Invalid("DATABASE_URL", str(file), "in a folder that exists")
+        raise Invalid("SELLERWATCH_DATABASE_URL", str(file), "in a folder that exists")
     if file.is_file():
         with file.open("rb") as content:
             beginning = content.read(len(_SQLITE_MAGIC))
         if beginning not in {b"", _SQLITE_MAGIC}:
-            raise Invalid("DATABASE_URL", str(file), "a SQLite database")
+            raise Invalid("SELLERWATCH_DATABASE_URL", str(file), "a SQLite database")
 
 
 def redis_pool_of(settings: Settings, chance: Chance) -> RedisPool | None:

@@ -17,6 +17,7 @@ from sellerwatch.flows.decide import Decide
 from sellerwatch.flows.delist import Delist
 from sellerwatch.flows.deliver import Deliver
 from sellerwatch.flows.explain import Explain
+from sellerwatch.flows.forget import Forget
 from sellerwatch.flows.heal import Heal
 from sellerwatch.flows.identities import Identities
 from sellerwatch.flows.lead import Lead
@@ -96,6 +97,7 @@ class House:
     lead: Lead
     ledger: Ledger
     explain: Explain
+    forget: Forget
     repair: Repair
     reprocess: Reprocess
     resend: Resend

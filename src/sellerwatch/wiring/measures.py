@@ -74,7 +74,5 @@ def heal_rules_of(settings: Settings) -> HealRules:
         raw_retries=settings.raw_retries,
         task_outbox_retries=settings.task_outbox_retries,
         page_size=settings.page_size,
-        raw_retention_days=settings.raw_retention_days,
-        usage_retention_months=settings.usage_retention_months,
         timezone=settings.metrics_timezone,
     )

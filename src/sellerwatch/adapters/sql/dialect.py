@@ -69,13 +69,17 @@ def database_url(url: str) -> URL:
         parsed = make_url(url)
     except ArgumentError:
         # Not shown: an address that cannot be read may hold a password anywhere.
-        raise Invalid("DATABASE_URL", "(hidden)", "sqlite:///file.db or mysql://user:pass@host:3306/db") from None
+        raise Invalid(
+            "SELLERWATCH_DATABASE_URL", "(hidden)", "sqlite:///file.db or mysql://user:pass@host:3306/db"
+        ) from None
     name, _, driver = parsed.drivername.partition("+")
     if name == SQLITE and driver in {"", "pysqlite"}:
         return parsed
     if name not in _MYSQL or not parsed.database:
         shown = parsed.render_as_string(hide_password=True)
-        raise Invalid("DATABASE_URL", shown, "sqlite:///file.db, mysql://… or mariadb://user:pass@host:3306/db")
+        raise Invalid(
+            "SELLERWATCH_DATABASE_URL", shown, "sqlite:///file.db, mysql://… or mariadb://user:pass@host:3306/db"
+        )
     driver = driver or ("mysqldb" if find_spec("MySQLdb") else "pymysql")
     return parsed.set(drivername=f"mysql+{driver}").update_query_dict({"charset": "utf8mb4"})
 

@@ -76,13 +76,10 @@ def partitions(ctx: typer.Context, as_json: Json = False) -> None:
 @app.command(epilog="Example: sellerwatch db prune")
 def prune(ctx: typer.Context) -> None:
     """Delete what is older than it may be kept, now and not little by little."""
-    from sellerwatch.settings import needed  # noqa: PLC0415 - slow to load
 
     async def work(house: "House") -> int:
-        # Healing is a part of crawling, as the house is wired: it takes the marketplace's address.
-        needed(house.settings, "marketplace_url")
         pruned = 0
-        while house.outside and (some := await house.outside.heal.retention()):
+        while some := await house.forget.retention():
             pruned += some
         return pruned
 

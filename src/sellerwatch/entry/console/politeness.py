@@ -37,14 +37,31 @@ class Day:
         allowed, seen = self.allowed, self.seen
         over = [number for number, its in seen.identities.items() if its.in_an_hour.requests > allowed.in_an_hour]
         early = [plea for plea in seen.pleas if not plea.is_heeded]
+        close = {number: its.smallest_gap for number, its in seen.identities.items() if self._is_close(its)}
         lines = []
         if over:
             lines.append(f"{_named(over)} went out more than {allowed.in_an_hour} times in an hour")
         if seen.site.exceeds(allowed.per_second):
             lines.append(f"{seen.site.in_a_second.requests} requests in one second, {allowed.per_second:g} are allowed")
+        if close:
+            least = min(gap.total_seconds() for gap in close.values() if gap is not None)
+            lines.append(
+                f"{_named(list(close))} went out again after {least:.3f} s, {allowed.gap_seconds:g} s is the minimum"
+            )
         if early:
             lines.append(f"{_named([plea.agent_id for plea in early])} asked again before Retry-After was over")
         return lines
+
+    def remarks(self) -> list[str]:
+        """What looks like a limit that did not hold, and is none."""
+        second, per_second = self.seen.site.in_a_second, self.allowed.per_second
+        if self.seen.site.exceeds(per_second) or second.requests <= max(1.0, per_second):
+            return []
+        said = f"{second.requests} requests left in one second, where leases for {per_second:g} are given"
+        return [f"{said}: a request may leave a moment after its lease"]
+
+    def _is_close(self, its: Manners) -> bool:
+        return its.smallest_gap is not None and its.smallest_gap.total_seconds() < self.allowed.gap_seconds
 
 
 def drawn(day: Day, *, everyone: bool = False) -> "Group":
@@ -58,6 +75,7 @@ def drawn(day: Day, *, everyone: bool = False) -> "Group":
     parts: list[object] = [Text(headline, style="bold")]
     broken = day.broken()
     parts += [Text(line, style="bold red") for line in broken] or [Text("every limit was kept", style="green")]
+    parts += [Text(line, style="dim") for line in day.remarks()]
     drawings = _identities(day, everyone=everyone) + _pleas(day, everyone=everyone)
     parts += [Text(each) if isinstance(each, str) else each for each in drawings]
     return Group(*parts)  # type: ignore[arg-type]  # all of them are drawings
@@ -74,6 +92,7 @@ def shown(day: Day) -> dict[str, Any]:
             "siteRequestsInASecond": day.allowed.per_second,
         },
         "broken": day.broken(),
+        "remarks": day.remarks(),
         "site": _manners(day.seen.site),
         "identities": [{"agentId": number} | _manners(its) for number, its in sorted(day.seen.identities.items())],
         "patience": [_plea(plea) for plea in day.seen.pleas],
