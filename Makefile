@@ -23,6 +23,10 @@ DEV     := $(VENV)/.dev
 AWS_VENV := .venv-ministack
 AWS      := $(AWS_VENV)/.stamp
 
+# What asks an advisory database, in an environment of its own too: no part of what runs.
+AUDIT_VENV := .venv-audit
+AUDITOR    ?= $(AUDIT_VENV)/bin/pip-audit
+
 # Nothing of the caller's own Python leaks in (compiled tests are kept: compiling them takes longer than running many),
 # and no process asks questions.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
@@ -30,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench fuzz soak lock clean
+.PHONY: help setup setup-dev demo test check servers fmt lint types floors bench fuzz soak lock audit clean
 
 help:
 	@paint() { if [ -t 1 ]; then tput "$$@" 2>/dev/null || true; fi; }; \
@@ -101,10 +105,24 @@ lock: setup ## new versions of everything, with hashes, naming no host
 	@$(COMPILE) --upgrade requirements.in -o requirements.lock
 	@$(COMPILE) --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
 	@$(COMPILE) --upgrade requirements-ministack.in -o requirements-ministack.lock
-	@echo 'locked; now: make test'
+	@$(COMPILE) --upgrade requirements-audit.in -o requirements-audit.lock
+	@echo 'locked; now: make audit, make test'
+
+# With --strict a version that the advisory database does not know, or can't be asked about, is no version without a flaw.
+audit: $(AUDITOR) ## known vulnerabilities in all that is locked; fails too where no advisory database can be asked
+	@bad=; for lock in requirements*.lock; do \
+	   if said=$$($(AUDITOR) --strict --require-hashes --disable-pip --progress-spinner off -r $$lock 2>&1); then \
+	     echo "$$lock: $$said"; continue; \
+	   fi; \
+	   bad=1; \
+	   case "$$said" in \
+	     *Found*vulnerabilit*) echo "$$lock: $$said" >&2 ;; \
+	     *) echo "$$lock: not audited, no advisory database answers for it: $$(echo "$$said" | tail -n 1)" >&2; break ;; \
+	   esac; \
+	 done; [ -z "$$bad" ]
 
 clean: ## away with .venv and everything derived
-	@rm -rf $(VENV) $(AWS_VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@rm -rf $(VENV) $(AWS_VENV) $(AUDIT_VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
 	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
 	@if [ -d bench ]; then find bench -type d -name __pycache__ -prune -exec rm -rf {} +; fi
 
@@ -148,4 +166,9 @@ $(DEV): $(RUNTIME) requirements-dev.lock
 $(AWS): $(VENV)/.installer requirements-ministack.lock
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AWS_VENV)
 	@$(BIN)/uv pip install --quiet --python $(AWS_VENV)/bin/python --require-hashes -r requirements-ministack.lock
+	@touch $@
+
+$(AUDIT_VENV)/bin/pip-audit: $(VENV)/.installer requirements-audit.lock
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDIT_VENV)
+	@$(BIN)/uv pip install --quiet --python $(AUDIT_VENV)/bin/python --require-hashes -r requirements-audit.lock
 	@touch $@

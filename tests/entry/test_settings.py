@@ -131,7 +131,7 @@ def test_all_problems_are_named_at_once_with_name_value_and_what_would_be_right(
     assert lines == [
         "SELLERWATCH_CONCURENCY=***: is not a setting; did you mean SELLERWATCH_CONCURRENCY?",
         "SELLERWATCH_MARKETPLACE_URL=ftp://x: is not an address like https://host/path, without user or fragment",
-        "SELLERWATCH_PAGE_SIZE=0: is not a whole number from 1 to 1000000: pages without items never come to an end",
+        "SELLERWATCH_PAGE_SIZE=0: is not a whole number from 1 to 1000000: empty pages never end a list",
         "SELLERWATCH_TASK_RETRIES=1.5: is not a whole number from 0 to 1000000",
         "SELLERWATCH_LOG_LEVEL=loud: is not debug, info, warning or error",
     ]
@@ -233,10 +233,10 @@ def test_an_unusable_value_is_refused_under_its_name(name, value, refused):
 
 
 NOT_NONE = {
-    "database_pool_max": "nothing runs without a connection",
-    "page_size": "pages without items never come to an end",
-    "max_response_bytes": "0 would refuse every answer",
-    "queue_max_receives": "a message has to be received to be worked on",
+    "database_pool_max": "nothing runs without one",
+    "page_size": "empty pages never end a list",
+    "max_response_bytes": "0 refuses all",
+    "queue_max_receives": "one is to work on it",
 }
 """The limits that 0 makes nonsense of, and why."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ["requirements", "requirements-dev", "requirements-setup"]
+KINDS = ["requirements", "requirements-audit", "requirements-dev", "requirements-setup"]
 PIN = re.compile(r"^([a-z0-9-]+)==([^ ;]+)(?: ; [^\\]+)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 

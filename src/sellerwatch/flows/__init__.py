@@ -5,5 +5,5 @@
 3 crawl       queue → marketplace → documents and follow-ups
 4 absorb      documents → products, changes, product outbox
 5 deliver     product outbox → product server
-any time      heal, delist, identities, sellers, announce, watch
+any time      heal, forget, delist, identities, sellers, announce, watch
 """

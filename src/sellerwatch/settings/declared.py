@@ -34,7 +34,6 @@ from sellerwatch.settings.forms import (
     SqsAddress,
     Switch,
     Text,
-    not_none,
 )
 
 PREFIX: Final = "SELLERWATCH_"
@@ -102,9 +101,7 @@ class Settings(BaseSettings):
         "`mysql://` or `mariadb://user:password@host:3306/database`",
     )
     database_pool_min: Size = Field(10, description="connections kept open (MySQL)")
-    database_pool_max: Annotated[Size, not_none("nothing runs without a connection")] = Field(
-        50, description="connections at most (MySQL); at least 1: nothing runs without one"
-    )
+    database_pool_max: Size = Field(50, description="connections at most (MySQL); at least 1: nothing runs without one")
     redis_url: Annotated[Annotated[str, AfterValidator(forms.redis)] | None, Right("a Redis address")] = Field(
         None, description="`redis://host:6379/0`; none: the pool and locks live in the database"
     )
@@ -137,9 +134,7 @@ class Settings(BaseSettings):
     alert_repeat_seconds: Seconds = Field(3600, description="each alert at most once in this time")
 
     concurrency: Count = Field(100, description="requests to the marketplace at once")
-    page_size: Annotated[Size, not_none("pages without items never come to an end")] = Field(
-        500, description="items asked for per list page; at least 1: pages without items never come to an end"
-    )
+    page_size: Size = Field(500, description="items asked for per list page; at least 1: empty pages never end a list")
     crawl_mode: Annotated[Literal["full", "delta"], BeforeValidator(forms.lowered), Right("full or delta")] = Field(
         "full", description="`full`: every item's documents; `delta`: only of new, changed and stale items"
     )
@@ -162,9 +157,7 @@ class Settings(BaseSettings):
     flap_seconds: Seconds = Field(0, description="a change and its reverse within this time cancel out; 0: off")
     connect_timeout: Period = Field(3, description="seconds to connect to the marketplace")
     read_timeout: Period = Field(10, description="seconds to read an answer of the marketplace")
-    max_response_bytes: Annotated[
-        Bytes, Right("a number of bytes from 1 to 1099511627776: 0 would refuse every answer")
-    ] = Field(33554432, description="larger answers are refused; at least 1: 0 would refuse every answer")
+    max_response_bytes: Bytes = Field(33554432, description="larger answers are refused; at least 1: 0 refuses all")
     respect_robots: Switch = Field(True, description="obey the marketplace's robots.txt")
 
     identity_hourly_limit: Count = Field(80, description="requests of one identity in any 3600 s")
@@ -184,10 +177,7 @@ class Settings(BaseSettings):
     site_requests_per_second: Rate = Field(10, description="requests to the marketplace over all identities")
 
     queue_ahead_seconds: Seconds = Field(60, description="work published ahead of what the pool can lease")
-    queue_max_receives: Annotated[Size, not_none("a message has to be received to be worked on")] = Field(
-        3,
-        description="deliveries of a message before it is a dead letter; at least 1: it has to be received to be worked on",
-    )
+    queue_max_receives: Size = Field(3, description="receives until a message is dead; at least 1: one to work on it")
     claim_seconds: Period = Field(30, description="a claim without a sign of life ends after this")
     group_commit_ms: Rate = Field(5, description="milliseconds that writes wait for each other")
     shutdown_seconds: Seconds = Field(25, description="time to finish or hand back what runs")

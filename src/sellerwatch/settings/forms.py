@@ -302,13 +302,6 @@ def address(form: Callable[[str, bool], object]) -> AfterValidator:
 _Number = BeforeValidator(_numbered)
 Count = Annotated[int, Field(ge=0, le=LIMIT_MAX), _Number, Right(f"a whole number from 0 to {LIMIT_MAX}")]
 Size = Annotated[int, Field(ge=1, le=LIMIT_MAX), _Number, Right(f"a whole number from 1 to {LIMIT_MAX}")]
-
-
-def not_none(why: str) -> Right:
-    """Of a limit that 0 would make nonsense of."""
-    return Right(f"a whole number from 1 to {LIMIT_MAX}: {why}")
-
-
 Bytes = Annotated[int, Field(ge=1, le=1 << 40), _Number, Right(f"a number of bytes from 1 to {1 << 40}")]
 Rate = Annotated[
     float, Field(ge=0, le=LIMIT_MAX, allow_inf_nan=False), _Number, Right(f"a number from 0 to {LIMIT_MAX}")

@@ -181,9 +181,10 @@ def _refuse(name: str, value: object, problem: str) -> NoReturn:
 
 
 def _right(name: str) -> str:
-    marks = Settings.model_fields[name].metadata
-    # The last one is the setting's own, those before it its form's.
-    return next((mark.text for mark in reversed(marks) if isinstance(mark, forms.Right)), "what it should be")
+    field = Settings.model_fields[name]
+    right = next((mark.text for mark in field.metadata if isinstance(mark, forms.Right)), "what it should be")
+    _, _, why = (field.description or "").partition("; at least 1: ")
+    return f"{right}: {why}" if why else right
 
 
 def _default(field: FieldInfo) -> str:
