@@ -236,7 +236,7 @@ NOT_NONE = {
     "database_pool_max": "nothing runs without one",
     "page_size": "empty pages never end a list",
     "max_response_bytes": "0 refuses all",
-    "queue_max_receives": "one is to work on it",
+    "queue_max_receives": "one to work on it",
 }
 """The limits that 0 makes nonsense of, and why."""
 

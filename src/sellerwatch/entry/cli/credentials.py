@@ -7,13 +7,16 @@ import hashlib
 import re
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sellerwatch.domain.errors import Invalid
+from sellerwatch.domain.errors import Invalid, Refused
 from sellerwatch.entry.cli.door import group, settings_of
 from sellerwatch.entry.cli.options import checked
+
+if TYPE_CHECKING:
+    from sellerwatch.settings import Settings
 
 HOURS_MIN, HOURS_MAX = 0.001, 24
 KEY_BYTES = 32
@@ -56,13 +59,13 @@ def issue_token(
     from sellerwatch.adapters.clock import SystemClock  # noqa: PLC0415
     from sellerwatch.adapters.vault import keys_beside  # noqa: PLC0415
     from sellerwatch.entry.api.tokens import Role, issue  # noqa: PLC0415
-    from sellerwatch.settings import needed, with_kept_keys  # noqa: PLC0415
+    from sellerwatch.settings import PREFIX, with_kept_keys  # noqa: PLC0415
 
     chance = SystemChance()
     settings = settings_of(ctx)
-    if settings.embedded and settings.database_file is None:
-        # None of its own: what would sign is forgotten as soon as this command ends.
-        needed(settings, "jwt_secret")
+    if _forgets(settings):
+        # What would sign is forgotten as soon as this command ends.
+        raise Refused(f"{PREFIX}JWT_SECRET is missing: a database in memory keeps none; give at least 32 bytes")
     settings = with_kept_keys(settings, keys_beside, chance.token_bytes)
     typer.echo(issue(settings, Role[role.name], timedelta(hours=hours), SystemClock(), chance))
 
@@ -81,3 +84,9 @@ def generate_key(
     typer.echo(f"key                            {made}")
     typer.echo(f"entry of SELLERWATCH_API_KEYS  {name}:{hashlib.sha256(made.encode()).hexdigest()}")
     typer.secho("The key is shown this once: keep it where it is used. The entry is no secret.", err=True)
+
+
+def _forgets(settings: "Settings") -> bool:
+    """Whether nobody keeps the secret that would sign: none is given, and the database is in memory."""
+    is_in_memory = settings.embedded and settings.database_file is None
+    return is_in_memory and settings.jwt_secret is None and settings.jwt_algorithm == "HS256"
