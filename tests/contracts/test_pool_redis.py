@@ -377,6 +377,7 @@ async def test_where_no_ledger_is_held_that_leads_nobody_joins_and_nothing_is_sa
     else:
         await pool.resign()
     before = {key: await client.dump(key) for key in await client.keys()}
+    assert await pool.report([said(one)]) == [False]
     assert await pool.report([said(one), said(other, Verdict.RATE_LIMITED)]) == [False, False]
     for asked in (
         pool.load(identities(9)),

@@ -10,7 +10,7 @@ local epoch = tonumber(ARGV[3])
 if (tonumber(call('HGET', LEADER, 'epoch') or nil) or 0) > epoch then return -1 end
 call('DEL', LEADER)
 call('HSET', LEADER, 'epoch', number_text(epoch))
-leads, quiet = 0, 0
+leads = 0
 local ids = call('ZRANGE', CHANGED, 0, 499)
 for _, id in ipairs(ids) do
     for _, tail in ipairs({ '', ':window', ':face' }) do call('DEL', AGENT .. id .. tail) end
