@@ -129,6 +129,15 @@ def test_the_history_tells_what_proved_a_version_and_what_carried_it(desk: Desk)
         assert told in drawn
 
 
+def test_of_long_texts_what_is_shown_begins_shortly_before_they_part(desk: Desk) -> None:
+    long = "<p>" + "the same, " * 40
+    change = a_change(a_product(3000), 1, "description", long + "and a hem</p>", long + "and no hem</p>")
+    desk.plant(lambda unit: unit.changes.add([change]))
+    drawn = " ".join(desk.type("product", "history", "3000").out.split())
+    assert "…same, the same, the same, and a hem</p> → …same, the same, the same, and no hem</p>" in drawn
+    assert len(desk.type("product", "history", "3000", "--json").json[0]["fields"][0]["old"]) > len(long)
+
+
 def test_the_difference_between_two_moments_is_told(desk: Desk) -> None:
     told = desk.type("product", "history", "1000", "--between", "2026-03-01", "2026-03-03", "--json").json
     assert (told["fromVersion"], told["toVersion"]) == (0, 2)

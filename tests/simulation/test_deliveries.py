@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from sellerwatch.ports.outside import ProductServer, Receipt
 from sellerwatch.sandbox.faults import Fault
 from sellerwatch.sandbox.truth import agrees
-from simulation.village import Village, a_village
+from simulation.village import Village, a_village, on_file
 from simulation.virtual import run_virtually
 
 T = TypeVar("T")
@@ -303,5 +304,23 @@ def test_what_could_outlast_its_claim_is_not_begun_and_costs_nothing() -> None:
             await village.check()
             assert await village.rows("SELECT DISTINCT retry_count, error_message FROM product_outbox") == [(0, None)]
             assert village.sandbox.receiver.counts["requests"] == 40
+
+    run_virtually(story())
+
+
+def test_what_another_process_leaves_to_be_sent_is_on_its_way_within_half_a_minute(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = {"database_url": on_file(tmp_path), "delivery_interval": 300}
+        async with a_village(77, {"shops": {"a": 2}}, is_running=False, **settings) as village:
+            working = village.raise_house(2.0)
+            village.move_in(working)
+            await village.register("a")
+            await village.crawl("a")
+            asked = village.sandbox.receiver.counts["requests"]
+            await village.clock.sleep(250)
+            resent = [done async for done in village.house.resend.everything()][-1]
+            await village.clock.sleep(31)
+            assert resent.sent == 2
+            assert village.sandbox.receiver.counts["requests"] == asked + 2
 
     run_virtually(story())

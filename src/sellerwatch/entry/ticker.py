@@ -46,7 +46,8 @@ def ticker_loops(house: House) -> list[Loop]:
         loops.append(Loop("triggers", house.heed.run, 0.05, idle_ceiling=0.05))
     if house.deliver:
         every = house.settings.delivery_interval
-        loops.append(Loop("deliver", partial(_deliver, house), every, "deliver", 0.0, _GATHER_SECONDS))
+        deliver = partial(_deliver, house)
+        loops.append(Loop("deliver", deliver, min(1.0, every), "deliver", min(every, seldom), _GATHER_SECONDS))
     if house.outside:
         loops += [
             Loop("plan", house.outside.plan.run, 0.5, "plan", house.poll_seconds),

@@ -13,7 +13,7 @@ from sellerwatch.domain.errors import Refused, Unknown
 from sellerwatch.entry.cli.door import group, run
 from sellerwatch.entry.cli.options import Json, checked, moment_of, time_of
 from sellerwatch.entry.console import shapes
-from sellerwatch.entry.console.tables import draw, json_text, put_json, say, short, table
+from sellerwatch.entry.console.tables import apart, draw, json_text, put_json, say, short, table
 from sellerwatch.entry.console.text import count, moment, visible
 from sellerwatch.ports.reports import ChangeRow, Difference, ProductRow, VersionRow
 
@@ -167,7 +167,7 @@ def _tell_versions(versions: Sequence[VersionRow], *, as_json: bool) -> None:
     for row in versions:
         change = row.change
         about = f"version {change.version}   {moment(change.changed_at)}   {', '.join(change.kinds)}"
-        rows = [(one.field, f"{short(one.old)}  →  {short(one.new)}") for one in change.fields]
+        rows = [(one.field, "  →  ".join(apart(one.old, one.new))) for one in change.fields]
         rows += [("proved by", line) for line in _proofs(row)]
         draw(table(["", ""], [*rows, ("delivered", _delivered(row))], title=visible(about)))
 
@@ -199,7 +199,7 @@ def _tell_difference(found: Difference, *, as_json: bool) -> None:
         return
     say(f"from version {found.from_version} to version {found.to_version}")
     if found.fields:
-        rows = [(one.field, short(one.old), short(one.new)) for one in found.fields]
+        rows = [(one.field, *apart(one.old, one.new)) for one in found.fields]
         draw(table(["field", "old", "new"], rows))
     else:
         say("no difference")

@@ -9,7 +9,7 @@ from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.options import Json, checked, moment_of, time_of
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.progress import steps_done
-from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, short, table
+from sellerwatch.entry.console.tables import apart, complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count
 from sellerwatch.flows.reprocess import FieldTally, Reprocessed
 
@@ -80,7 +80,7 @@ def reprocess(
 
 def _tallies(title: str, column: str, tallies: Mapping[str, FieldTally]) -> object:
     rows = [
-        (*((name, tally.count) if place == 0 else ("", "")), item_no, short(old), short(new))
+        (*((name, tally.count) if place == 0 else ("", "")), item_no, *apart(old, new))
         for name, tally in sorted(tallies.items(), key=lambda pair: (-pair[1].count, pair[0]))
         for place, (item_no, old, new) in enumerate(tally.samples)
     ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WIDTH_AWAY = 240
 _LONG = 120
+_BEFORE = 30
 # What JSON may hold and a terminal should not be sent: C1 controls, bidirectional and other formatting characters.
 _UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
@@ -93,7 +94,24 @@ def put_json(value: object) -> None:
 
 def short(value: object) -> str:
     """A value as a cell shows it: what is long is cut."""
-    text = value if isinstance(value, str) else json_text(value)
+    return _cut(_text(value))
+
+
+def apart(old: object, new: object) -> tuple[str, str]:
+    """Two values side by side: of long ones what is shown begins shortly before they part."""
+    texts = _text(old), _text(new)
+    parting = (place for place, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
+    begin = next(parting, min(map(len, texts))) - _BEFORE
+    if begin <= 0 or max(map(len, texts)) <= _LONG:
+        return _cut(texts[0]), _cut(texts[1])
+    return _cut("…" + texts[0][begin:]), _cut("…" + texts[1][begin:])
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
