@@ -16,6 +16,7 @@ from builders import NOON, a_notice, a_publication, a_schedule, a_seller, a_task
 from contracts.pool_world import FakeClock, identities, some_limits
 from contracts.test_store_events import an_event
 from contracts.test_store_raws import a_raw
+from flows.shelf import a_shelf, a_shop, documents
 from sellerwatch.adapters.bell import AsyncBell
 from sellerwatch.adapters.chance import SeededChance
 from sellerwatch.adapters.clock import SystemClock
@@ -28,6 +29,7 @@ from sellerwatch.adapters.sql.store import SqlStore, SqlUnit
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.leadership import Engine, Leadership, Phase
+from sellerwatch.domain.outbox import OutboxStatus
 from sellerwatch.domain.products import Product
 from sellerwatch.domain.raws import RawStatus
 from sellerwatch.domain.tasks import TaskStatus
@@ -253,3 +255,37 @@ async def test_who_was_taken_over_writes_nothing(
         assert not settling.done()
     await settling
     assert seen == [False]
+
+
+async def test_those_that_absorb_a_drifted_crawl_at_once_hold_it_together_and_lose_nothing_of_it(
+    database: Database,
+) -> None:
+    items = 120
+    async with a_shelf(on=database, batch=20) as shelf:
+        await shelf.crawl(a_shop(items))
+        in_cents = {item_no: documents(item_no, sellingPrice=59_900_000) for item_no in a_shop(items)}
+        execution = await shelf.crawl(in_cents, absorbed=False)
+
+        async def absorbing() -> None:
+            while (await shelf.absorb.run()).raws:
+                pass
+
+        await asyncio.gather(*(absorbing() for _ in range(3)))
+        await shelf.process()
+        quarantine = await shelf.quarantine(execution)
+        assert quarantine is not None
+        assert quarantine.is_open
+        held = await shelf.events(OutboxStatus.HELD)
+        passed = [row for row in await shelf.events(OutboxStatus.WAITING) if row.version == 2]
+        assert (await shelf.raws())["HELD"] == len(held)
+        assert len({row.product_id for row in [*held, *passed]}) == len(held) + len(passed) == items
+        # What the others had read before the first of them judged.
+        assert len(passed) <= 3 * 20
+        assert len(await shelf.alerts()) == 1
+        await shelf.decide.release([quarantine.quarantine_id])
+        await shelf.process()
+        products = [await shelf.product(item_no) for item_no in in_cents]
+        assert {(product.version, product.fields["sellingPrice"]) for product in products if product} == {
+            (2, 59_900_000)
+        }
+        assert len([row for row in await shelf.events(OutboxStatus.WAITING) if row.version == 2]) == items

@@ -131,7 +131,7 @@ class Shelf:
         return await self.store.read(lambda unit: unit.products.get(item_no))
 
     async def quarantine(self, execution: Execution) -> Quarantine | None:
-        found = await self.store.read(lambda unit: unit.quarantines.of([execution.execution_id]))
+        found = await self.store.transact(lambda unit: unit.quarantines.of([execution.execution_id]))
         return found.get(execution.execution_id)
 
     async def events(self, status: OutboxStatus) -> list[ProductEvent]:
@@ -139,7 +139,7 @@ class Shelf:
         from sellerwatch.ports.reports import Box  # noqa: PLC0415
 
         rows = await reports.outbox_after(Box.PRODUCT, 0, 100_000, status=status.value)
-        return await self.store.read(lambda unit: unit.events.lock([row.outbox_id for row in rows]))
+        return await self.store.transact(lambda unit: unit.events.lock([row.outbox_id for row in rows]))
 
     async def alerts(self) -> list[str]:
         rows = await self.store.read(lambda unit: unit.chores.alerts_to_tell(self.clock.now(), 0))
@@ -171,8 +171,9 @@ class Shelf:
 
 
 @asynccontextmanager
-async def a_shelf(*, flap_seconds: float = 0, batch: int = 300) -> AsyncIterator[Shelf]:
-    database = Database(upgraded(), inline=True)
+async def a_shelf(*, flap_seconds: float = 0, batch: int = 300, on: Database | None = None) -> AsyncIterator[Shelf]:
+    """`on`: a database that somebody else made and closes."""
+    database = on or Database(upgraded(), inline=True)
     store, clock = SqlStore(database), StandingClock()
     bell = AsyncBell(clock)
     yield Shelf(
@@ -183,7 +184,8 @@ async def a_shelf(*, flap_seconds: float = 0, batch: int = 300) -> AsyncIterator
         Delist(store, clock, bell, flap_seconds),
         Decide(store, clock, bell, flap_seconds),
     )
-    database.close()
+    if on is None:
+        database.close()
 
 
 def of_kinds(changes: Iterable[Change]) -> dict[str, int]:
