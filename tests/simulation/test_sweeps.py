@@ -289,13 +289,13 @@ def test_the_figures_of_a_day_are_written_once_it_has_ended_and_of_days_slept_th
 
 def test_the_figures_of_a_day_are_written_again_until_its_last_task_has_ended() -> None:
     async def story() -> None:
-        async with a_village(57, {"shops": {"a": 12}, "latency_ms": 4000}, **QUIET) as village:
+        async with a_village(57, {"shops": {"a": 120}, "latency_ms": 4000}, **QUIET) as village:
             await village.register("a")
             # The operators' day ends at 15:00 UTC.
             midnight = village.clock.now().replace(hour=15, minute=0, second=0, microsecond=0)
-            await village.clock.sleep((midnight - village.clock.now()).total_seconds() - 14)
+            await village.clock.sleep((midnight - village.clock.now()).total_seconds() - 30)
             execution = await village.house.trigger.crawl_now("a")
-            await village.clock.sleep(14.5)
+            await village.clock.sleep(30.5)
             figured = "SELECT completed, in_progress FROM crawling_metrics_daily WHERE seller_id = 'a' AND total > 0"
             await swept(village.outside.heal.daily_figures)
             [(completed, in_progress)] = await village.rows(figured)
