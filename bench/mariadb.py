@@ -35,8 +35,8 @@ _OPEN = (
 )
 _BACKLOG = (
     "INSERT INTO crawler_task_outbox (outbox_id, task_id, seller_id, priority, idempotency_key, message_group, payload,"
-    " status, next_attempt_at, created_at) SELECT seq, seq, CONCAT('shop-', seq % 100), 1, seq, 'g', '{{}}', 'PENDING',"
-    " '2026-03-02', '2026-03-02' FROM seq_1_to_{}"
+    " status, next_attempt_at, created_at) SELECT seq, seq, CONCAT('shop-', seq % 100), 1, seq, 'g',"
+    " '{{\"taskType\": \"DETAIL\"}}', 'PENDING', '2026-03-02', '2026-03-02' FROM seq_1_to_{}"
 )
 _SHOPS = (
     "INSERT INTO crawling_schedule_executions (execution_id, schedule_id, seller_id, trigger_key, status, started_at,"
