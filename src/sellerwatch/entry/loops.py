@@ -6,7 +6,7 @@ before it is told to.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -35,6 +35,11 @@ class Loop:
     @property
     def wake(self) -> str:
         return self.bell or f"loop:{self.name}"
+
+    def unhurried(self, seconds: float) -> "Loop":
+        """The same, which lets at least so much time go by before it works on what came, or looks by itself."""
+        gather_seconds = max(self.gather_seconds, seconds) if self.bell else self.gather_seconds
+        return replace(self, idle_seconds=max(self.idle_seconds, seconds), gather_seconds=gather_seconds)
 
 
 async def run_loops(loops: Sequence[Loop], clock: Clock, bell: Bell, stop: asyncio.Event) -> None:

@@ -24,8 +24,14 @@ REST_CEILING = 30.0
 _LOG = structlog.get_logger()
 
 
-async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = frozenset({TICKER, WORKER})) -> None:
-    """The ticker's loops, the worker, or both."""
+async def run_up(
+    house: House,
+    stop: asyncio.Event,
+    roles: AbstractSet[str] = frozenset({TICKER, WORKER}),
+    unhurried_seconds: float = 0.0,
+) -> None:
+    """The ticker's loops, the worker, or both. `unhurried_seconds`: a loop lets at least so much time go by before it
+    works on what came, or looks by itself."""
     if not await house.load_pool():
         _LOG.warning("no engine leads the pool yet: nothing is asked until one does")
     if house.outside:
@@ -35,6 +41,8 @@ async def run_up(house: House, stop: asyncio.Event, roles: AbstractSet[str] = fr
         loops.append(Loop("traces", partial(_send_traces, house), TRACES_SECONDS, idle_ceiling=TRACES_SECONDS))
     if TICKER in roles:
         loops += ticker_loops(house)
+    if unhurried_seconds:
+        loops = [loop.unhurried(unhurried_seconds) for loop in loops]
     parts = [
         asyncio.create_task(run_loops(loops, house.clock, house.bell, stop)),
         asyncio.create_task(_wake_waiting(house, stop)),

@@ -12,5 +12,12 @@
     watching  what must be true whatever happened: the invariants, seen from outside
     story     a seed told, and made smaller
 
+And of operations as they are, or may become:
+
+    scale      an operation in small
+    weather    what it has to reckon with outside
+    miniature  it, lived and measured
+    forecast   how the whole would fare
+
 The houses are the real ones; simulated are only the ends of the world. The same seed tells the same story, byte for byte.
 """

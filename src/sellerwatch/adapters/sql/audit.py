@@ -7,11 +7,14 @@ for a database whose only purpose is to be looked at. Every statement finds noth
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from sellerwatch.adapters.sql.database import Database
+from sellerwatch.adapters.sql.tables.products import products
+from sellerwatch.adapters.sql.tables.sellers import crawling_schedule_executions
 
 OPEN: Final[Mapping[str, str]] = {
     "executions": "SELECT count(*) FROM crawling_schedule_executions WHERE status IN ('STARTED', 'IN_PROGRESS')",
@@ -219,5 +222,26 @@ async def tried_too_often(database: Database, retries_max: int, abandons_max: in
     def work(connection: Connection) -> dict[str, int]:
         counts = {what: connection.exec_driver_sql(sql, (most,)).scalar_one() for what, (sql, most) in asked.items()}
         return {what: count for what, count in counts.items() if count}
+
+    return await database.read(work)
+
+
+async def fetched(database: Database) -> list[tuple[int, tuple[datetime | None, ...]]]:
+    """Of each product when its documents were fetched that it rests on: list entry, detail, options."""
+    columns = products.c
+
+    def work(connection: Connection) -> list[tuple[int, tuple[datetime | None, ...]]]:
+        found = connection.execute(select(columns.item_no, columns.minishop_at, columns.detail_at, columns.option_at))
+        return [(item_no, tuple(moments)) for item_no, *moments in found]
+
+    return await database.read(work)
+
+
+async def crawls_since(database: Database, since: datetime) -> list[str]:
+    """The states of the executions that began since then."""
+    columns = crawling_schedule_executions.c
+
+    def work(connection: Connection) -> list[str]:
+        return list(connection.execute(select(columns.status).where(columns.started_at >= since)).scalars())
 
     return await database.read(work)

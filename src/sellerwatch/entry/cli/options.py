@@ -6,13 +6,14 @@ it is done is exit 1.
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.entry.console.text import grouped
 
+T = TypeVar("T")
 SIZE_MAX = 1000
 _UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -34,6 +35,14 @@ def checked(check: Callable[[Any], object]) -> Callable[[Any], Any]:
         return value
 
     return callback
+
+
+def meant(ctx: typer.Context, name: str, make: Callable[[], T]) -> T:
+    """What is made of that option; what is refused then is wrong use."""
+    try:
+        return make()
+    except Invalid as refused:
+        raise typer.BadParameter(str(refused).removeprefix(f"{refused.field}: "), ctx, param_hint=name) from None
 
 
 def check_one(ctx: typer.Context, names: str, *, first: bool, second: bool) -> None:

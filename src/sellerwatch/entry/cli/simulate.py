@@ -1,17 +1,22 @@
-"""Simulations: whole houses through bad days on virtual time, and what came of it."""
+"""Simulations: whole houses on virtual time. Through bad days, and what came of it; or as large as an operation is or may
+become, and how it would fare.
+"""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.entry.cli.door import end_badly, group
-from sellerwatch.entry.cli.options import Json, checked
+from sellerwatch.entry.cli.forecast import operation_of, tell_forecast
+from sellerwatch.entry.cli.options import Json, meant
 from sellerwatch.entry.console.tables import complain, draw, put_json, right, say, table
 from sellerwatch.entry.console.text import count, grouped
+from sellerwatch.simulation.scale import DAYS_MAX, IDENTITIES_MAX, INTERVAL_MAX, PRODUCTS_MAX, SELLERS_MAX
 
 if TYPE_CHECKING:
     from sellerwatch.simulation.place import Outcome, Scenario
@@ -32,32 +37,80 @@ def _among(faults: str) -> tuple[str, ...]:
     return named
 
 
-@app.command(epilog="Example: sellerwatch simulate --seed 7 --story")
+_EPILOG = """Examples: sellerwatch simulate --seed 7 --story
+
+sellerwatch simulate --sellers 40 --products 20000 --identities 100 --days 30 --faults light"""
+
+
+@app.command(epilog=_EPILOG)
 def simulate(
+    ctx: typer.Context,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed tells the same story.")] = 1,
     seeds: Annotated[int, typer.Option("--count", min=1, help="So many seeds, from that one on.")] = 1,
     faults: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--faults",
             metavar="all|light|none|NAME,…",
-            help="What may go wrong; see --list.",
-            callback=checked(_among),
+            help="What may go wrong; see --list. In a forecast: none, light, heavy or NAME=RATE,…",
         ),
-    ] = "all",
+    ] = None,
     deaths: Annotated[
         int, typer.Option("--deaths", min=0, help="Instead: a process dies at every N-th of its crossings, once each.")
     ] = 0,
     is_told: Annotated[bool, typer.Option("--story", help="Tell the story of each seed.")] = False,
     is_listed: Annotated[bool, typer.Option("--list", help="Show what can go wrong.")] = False,
+    sellers: Annotated[
+        int | None, typer.Option("--sellers", min=1, max=SELLERS_MAX, help="Forecast: so many shops.")
+    ] = None,
+    products: Annotated[
+        int | None, typer.Option("--products", min=1, max=PRODUCTS_MAX, help="Forecast: in all of them together.")
+    ] = None,
+    per_seller: Annotated[
+        int | None, typer.Option("--per-seller", min=1, help="Instead of --products: in each.")
+    ] = None,
+    identities: Annotated[
+        int | None, typer.Option("--identities", min=1, max=IDENTITIES_MAX, help="Forecast: so many identities.")
+    ] = None,
+    days: Annotated[int | None, typer.Option("--days", min=1, max=DAYS_MAX, help="Forecast: so many days.")] = None,
+    interval: Annotated[
+        int | None, typer.Option("--interval", min=1, max=INTERVAL_MAX, help="Forecast: days between two crawls.")
+    ] = None,
+    is_mine: Annotated[bool, typer.Option("--mine", help="Forecast: what was not said, as in my database.")] = False,
+    scale: Annotated[
+        float | None, typer.Option("--scale", metavar="N", min=1, help="Forecast: 1 : N, all days; 1: the whole, slow.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Forecast: draw it.")] = None,
     json: Json = False,
 ) -> None:
-    """Live through bad days on virtual time. Real houses, a simulated world, every invariant checked from outside."""
+    """Live on virtual time, the real house in a simulated world: bad days, every invariant checked from outside; or a
+    forecast for an operation of some size: is all of it fresh, what is left of the budget, what breaks first?"""
     if is_listed:
         _list_faults()
         return
+    given = {
+        "sellers": sellers,
+        "products": products,
+        "identities": identities,
+        "days": days,
+        "interval": interval,
+    }
+    if is_mine or any(value is not None for value in (*given.values(), per_seller)):
+        operation = operation_of(ctx, given, per_seller, mine=is_mine)
+        tell_forecast(ctx, operation, faults or "light", scale, picture, seed=seed, json=json)
+        return
+    for name, value in (("--scale", scale), ("--picture", picture)):
+        if value is not None:
+            said = "is of a forecast: say --sellers, --products, --identities, --days or --mine, too"
+            raise typer.BadParameter(said, ctx, param_hint=name)
+    among = faults or "all"
+    meant(ctx, "--faults", lambda: _among(among))
+    _tell_stories(_deaths(seed, deaths) if deaths else _scenarios(seed, seeds, among), json=json, is_told=is_told)
+
+
+def _tell_stories(scenarios: Iterable["Scenario"], *, json: bool, is_told: bool) -> None:
     outcomes = []
-    for scenario in _deaths(seed, deaths) if deaths else _scenarios(seed, seeds, faults):
+    for scenario in scenarios:
         outcome = _lived(scenario)
         outcomes.append(outcome)
         if not json:
