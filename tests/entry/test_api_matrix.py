@@ -25,7 +25,8 @@ registerSeller listSellers showSeller changeInterval activateSeller deactivateSe
 showExecution listTasks cancelExecution showCrawling listProducts showProduct listChanges showPool listUserAgents
 suspendUserAgent recoverUserAgent blockUserAgent unblockUserAgent listOutbox retryOutbox listDeadLetters
 redriveDeadLetters triggerCrawling health healthReady healthLive ready live metrics
-explainSeller explainTask explainIdentity
+explainSeller explainTask explainIdentity listQuarantines showQuarantine releaseQuarantine discardQuarantine
+releaseOutbox discardOutbox confirmDelisting
 """
 COLUMNS = sorted({column.name for table in metadata.tables.values() for column in table.c})
 FORBIDDEN = [

@@ -80,7 +80,7 @@ class Decide:
     def _confirm(self, unit: Unit, seller_id: str, at: datetime) -> list[Change]:
         waiting = unit.executions.lock_unconfirmed(seller_id)
         if not waiting:
-            raise Conflict("nothing_to_confirm", f"no delisting of {seller_id} waits to be confirmed")
+            raise Conflict("NOTHING_TO_CONFIRM", f"no delisting of {seller_id} waits to be confirmed")
         unit.chores.clear_alert(f"mass_delisting:{seller_id}", at)
         return [
             change

@@ -9,8 +9,9 @@ from typing import Final
 
 from sellerwatch.domain.errors import Invalid
 from sellerwatch.ports.time import Clock
+from sellerwatch.sandbox.chance import Chance
 from sellerwatch.sandbox.sandbox import Sandbox
-from sellerwatch.simulation.faults import NAMES, Luck, Unit, Where
+from sellerwatch.simulation.faults import NAMES, Unit, Where
 
 LEVELS: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(
     {
@@ -70,20 +71,29 @@ class Weather:
 
     def __init__(self, sandbox: Sandbox, clock: Clock, seed: int, rates: Mapping[str, float]) -> None:
         self._sandbox, self._clock, self._rates = sandbox, clock, dict(rates)
-        self._luck = Luck(seed, rates)
+        self._seed = seed
         self.outages: list[tuple[float, str, float]] = []
 
     async def run(self, hours: float) -> None:
         self._set()
-        due = sorted((at, name) for name in (*OUTAGES, _SERVER_DOWN) for at in self._luck.moments(name, hours))
+        due = sorted((at, name) for name in (*OUTAGES, _SERVER_DOWN) for at in self._moments(name, hours))
+        chance = Chance(self._seed, "outages")
         for at, name in due:
             await self._clock.sleep(at - self._clock.monotonic())
             minutes = _SERVER_MINUTES if name == _SERVER_DOWN else OUTAGES[name][1]
-            seconds = 60.0 * self._luck.shape.between(1, minutes)
+            seconds = 60.0 * chance.between(1, minutes)
             self.outages.append((self._clock.monotonic(), name, seconds))
             self._set(name)
             await self._clock.sleep(seconds)
             self._set()
+
+    def _moments(self, name: str, hours: float) -> list[float]:
+        """When, in seconds from the beginning, an outage of this kind begins: at any time of any day."""
+        rate, chance, at, found = self._rates.get(name, 0.0), Chance(self._seed, "outage", name), 0.0, []
+        # Between two of them: anything from nothing to twice the average.
+        while rate and (at := at + 2 * 86400 / rate * chance.share()) < hours * 3600:
+            found.append(at)
+        return found
 
     def _set(self, outage: str | None = None) -> None:
         market = {name: rate for name, rate in self._rates.items() if NAMES[name].where is Where.MARKETPLACE}

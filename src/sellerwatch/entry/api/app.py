@@ -13,6 +13,7 @@ from sellerwatch.entry.api import (
     health,
     metrics,
     products,
+    quarantines,
     reference,
     repair,
     sellers,
@@ -27,7 +28,7 @@ from sellerwatch.entry.api.tokens import Tokens
 from sellerwatch.entry.metrics import Metrics
 from sellerwatch.wiring import House
 
-ROOMS: Final = (sellers, executions, products, user_agents, repair, explain, triggers, health)
+ROOMS: Final = (sellers, executions, products, user_agents, repair, quarantines, explain, triggers, health)
 
 
 def api(house: House, counted: Metrics | None = None) -> FastAPI:

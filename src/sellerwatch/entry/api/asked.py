@@ -82,6 +82,7 @@ AgentId = Annotated[
 ]
 TaskId = Annotated[str, Path(alias="taskId", pattern=UUID_PATTERN, examples=["019a0000-0000-7000-8000-000000000001"])]
 OutboxId = Annotated[str, Path(alias="id", pattern=UUID_PATTERN, examples=["019a0000-0000-5000-8000-000000000000"])]
+QuarantineId = Annotated[str, Path(alias="id", pattern=UUID_PATTERN, examples=["019a0000-0000-5000-8000-000000000000"])]
 SellerFilter = Annotated[
     str | None, Query(alias="sellerId", pattern=SELLER_PATTERN, description="only of this seller", examples=["atelier"])
 ]

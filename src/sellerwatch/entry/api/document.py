@@ -25,6 +25,7 @@ TAGS: Final = {
     "products": "What is known of the products, and how it came to be so.",
     "user-agents": "Identities: whom requests are made as.",
     "outbox": "What is to be sent.",
+    "quarantines": "Crawls that look like drift, kept from the products until somebody decides.",
     "dead-letters": "Messages received too often, or not understood.",
     "explain": "What holds something up, and until when.",
     "crawling": "For other systems.",

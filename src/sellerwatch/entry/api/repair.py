@@ -1,5 +1,6 @@
 """Repair: what could not be sent, and what was received too often."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Final, Literal
 
 from fastapi import Body, FastAPI, Query, Response
@@ -13,6 +14,7 @@ from sellerwatch.entry.api.routes import route
 from sellerwatch.entry.api.shapes import Page as PageShape
 from sellerwatch.entry.api.shapes.repair import DeadLetterResponse, OutboxResponse, Redrive, RedriveResponse
 from sellerwatch.entry.console import shapes
+from sellerwatch.flows.decide import Decided
 from sellerwatch.ports.reports import Box, OutboxRow, Page
 from sellerwatch.wiring import House
 
@@ -47,6 +49,23 @@ def add_routes(app: FastAPI, house: House) -> None:
         if refused := (await house.repair.retry([outbox_id])).refused:
             raise Conflict("WRONG_STATE", refused[0])
         return answer(shapes.outbox(await known(outbox_id)))
+
+    async def decided(outbox_id: str, verb: Callable[[Sequence[str]], Awaitable[Decided]]) -> Response:
+        if (await known(outbox_id)).box is not Box.PRODUCT:
+            raise Conflict("WRONG_STATE", f"outbox row {outbox_id} is of no product: it is never held")
+        if refused := (await verb([outbox_id])).refused:
+            raise Conflict("WRONG_STATE", refused[0])
+        return answer(shapes.outbox(await known(outbox_id)))
+
+    @route(app, "POST", "/api/v1/outbox/{id}/release", WRITERS, OutboxResponse, 404, 409)
+    async def release_outbox(outbox_id: OutboxId) -> Response:
+        """Let a HELD row go on its way. One that a quarantine holds takes the whole quarantine with it."""
+        return await decided(outbox_id, house.decide.release)
+
+    @route(app, "POST", "/api/v1/outbox/{id}/discard", WRITERS, OutboxResponse, 404, 409)
+    async def discard_outbox(outbox_id: OutboxId) -> Response:
+        """Never send a HELD row. One that a quarantine holds takes the whole quarantine with it."""
+        return await decided(outbox_id, house.decide.discard)
 
     @route(app, "GET", "/api/v1/dead-letters", READERS, PageShape[DeadLetterResponse])
     async def list_dead_letters(page: LetterPage = 0, size: PageSize = 20) -> Response:

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 
+from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.sellers import CrawlSource, Seller, SellerStatus
 from sellerwatch.entry.api.answers import answer, paged, tagged
@@ -13,7 +14,13 @@ from sellerwatch.entry.api.looking import check_seller, planned
 from sellerwatch.entry.api.routes import route
 from sellerwatch.entry.api.shapes import Page
 from sellerwatch.entry.api.shapes.crawls import CrawlResponse, ExecutionResponse
-from sellerwatch.entry.api.shapes.sellers import NewInterval, NewSeller, SellerDetailResponse, SellerResponse
+from sellerwatch.entry.api.shapes.sellers import (
+    DelistedResponse,
+    NewInterval,
+    NewSeller,
+    SellerDetailResponse,
+    SellerResponse,
+)
 from sellerwatch.entry.console import shapes
 from sellerwatch.ports.reports import SellerRow
 from sellerwatch.wiring import House
@@ -69,6 +76,13 @@ def add_routes(app: FastAPI, house: House) -> None:
         """Crawl a seller no more: tasks that wait become FAILED (`seller inactive`) when their turn comes. Harmless when it
         is INACTIVE."""
         return answer(_seller(await house.sellers.deactivate(seller_id)))
+
+    @route(app, "POST", f"{_SELLER}/confirm-delisting", WRITERS, DelistedResponse, 404, 409)
+    async def confirm_delisting(seller_id: SellerId) -> Response:
+        """Let the products go that the last crawl did not show, although they are much of the shop."""
+        await check_seller(house, seller_id)
+        changes = await house.decide.confirm_delisting(seller_id)
+        return answer({"delisted": sum(ChangeKind.DELISTED in change.kinds for change in changes)})
 
     @route(app, "POST", f"{_SELLER}/crawl", WRITERS, CrawlResponse, 404, 409, status=202, tells=("Location",))
     async def crawl_seller(seller_id: SellerId) -> Response:

@@ -35,6 +35,7 @@ WORDS: Final[Mapping[str, Words]] = {
     "PRODUCT_NOT_FOUND": Words("Product not found", "There is no such product.", "상품을 찾을 수 없습니다."),
     "IDENTITY_NOT_FOUND": Words("Identity not found", "There is no such User-Agent.", "User-Agent를 찾을 수 없습니다."),
     "OUTBOX_ROW_NOT_FOUND": Words("Outbox row not found", "There is no such outbox row.", "아웃박스 항목을 찾을 수 없습니다."),
+    "QUARANTINE_NOT_FOUND": Words("Quarantine not found", "There is no such quarantine.", "격리 항목을 찾을 수 없습니다."),
     "METHOD_NOT_ALLOWED": Words(
         "Method not allowed", "This address does not take this method.", "이 주소에서 지원하지 않는 메서드입니다."
     ),
@@ -51,6 +52,11 @@ WORDS: Final[Mapping[str, Words]] = {
     ),
     "EXECUTION_IN_PROGRESS": Words(
         "Execution in progress", "This seller is being crawled already.", "이미 크롤링이 진행 중인 판매자입니다."
+    ),
+    "NOTHING_TO_CONFIRM": Words(
+        "Nothing to confirm",
+        "No delisting of this seller waits to be confirmed.",
+        "확인을 기다리는 판매 종료 처리가 없습니다.",
     ),
     "BODY_TOO_LARGE": Words("Body too large", "The request body is too large.", "요청 본문이 너무 큽니다."),
     "UNSUPPORTED_MEDIA_TYPE": Words(

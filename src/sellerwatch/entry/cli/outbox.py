@@ -8,6 +8,7 @@ import typer
 
 from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.outbox import OutboxStatus, TaskOutboxStatus
+from sellerwatch.domain.quarantines import QuarantineStatus
 from sellerwatch.entry.cli.door import end_badly, group, run
 from sellerwatch.entry.cli.options import Json, PageNo, Size, check_one, checked, footer, moment_of, time_of
 from sellerwatch.entry.console import shapes
@@ -62,7 +63,7 @@ def held(ctx: typer.Context, page: PageNo = 0, size: Size = 50, as_json: Json = 
 
     async def work(house: "House") -> tuple[Page[OutboxRow], Sequence[QuarantineRow]]:
         rows = await house.reports.outbox(Box.PRODUCT, status="HELD", page=page, size=size)
-        return rows, await house.reports.quarantines(is_open=True)
+        return rows, await _open_quarantines(house)
 
     found, quarantines = run(ctx, work)
     if as_json:
@@ -171,9 +172,19 @@ def tell_resent(done: Resent, *, is_trial: bool) -> None:
 async def _held(house: "House", ids: Sequence[str] | None) -> Sequence[str]:
     if ids:
         return ids
-    quarantines = await house.reports.quarantines(is_open=True)
+    quarantines = await _open_quarantines(house)
     alone = await _rows(house, Box.PRODUCT, status="HELD", alone=True)
     return [*(row.quarantine_id for row in quarantines), *alone]
+
+
+async def _open_quarantines(house: "House") -> list[QuarantineRow]:
+    rows: list[QuarantineRow] = []
+    page = 0
+    while len(rows) == page * BATCH:
+        found = await house.reports.quarantines(status=QuarantineStatus.OPEN, page=page, size=BATCH)
+        rows += found.rows
+        page += 1
+    return rows
 
 
 async def _rows(

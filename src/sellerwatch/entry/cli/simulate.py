@@ -83,8 +83,9 @@ def simulate(
     picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Forecast: draw it.")] = None,
     json: Json = False,
 ) -> None:
-    """Live on virtual time, the real house in a simulated world: bad days, every invariant checked from outside; or a
-    forecast for an operation of some size: is all of it fresh, what is left of the budget, what breaks first?"""
+    """Bad days on virtual time, or a forecast for a size. The real house in a simulated world: every invariant checked from
+    outside; or for an operation of some size, whether all of it is fresh, what is left of the budget, and what breaks first.
+    """
     if is_listed:
         _list_faults()
         return

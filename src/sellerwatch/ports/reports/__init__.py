@@ -12,6 +12,7 @@ from typing import Protocol
 
 from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.politeness import Politeness
+from sellerwatch.domain.quarantines import QuarantineStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports.figures import (
@@ -164,8 +165,12 @@ class Reports(Protocol):
     async def identity(self, name: int | str) -> IdentityRow | None:
         """By its number or its `user_agent_id`, unless retired."""
 
-    async def quarantines(self, *, is_open: bool) -> Sequence[QuarantineRow]:
-        """Those that are open, or have ended; the newest first, at most `LISTED_MAX`."""
+    async def quarantines(
+        self, *, status: QuarantineStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[QuarantineRow]:
+        """The newest first."""
+
+    async def quarantine(self, quarantine_id: str) -> QuarantineRow | None: ...
 
     async def drift(self, since: datetime) -> DriftReport:
         """From that day on."""

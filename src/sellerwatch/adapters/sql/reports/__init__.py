@@ -35,7 +35,7 @@ from sellerwatch.adapters.sql.reports.rows import (
     wanted_products,
 )
 from sellerwatch.adapters.sql.reports.seller import seller_detail
-from sellerwatch.adapters.sql.reports.trust import drift_since, quarantines
+from sellerwatch.adapters.sql.reports.trust import drift_since, quarantine_of, quarantine_row, quarantines_of
 from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_schedule_executions,
@@ -46,6 +46,7 @@ from sellerwatch.adapters.sql.tables import (
 )
 from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.domain.politeness import Politeness
+from sellerwatch.domain.quarantines import QuarantineStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports import (
@@ -199,8 +200,14 @@ class SqlReports:
         rows = await self._rows(IDENTITY.where(column == name), identity_row)
         return rows[0] if rows else None
 
-    async def quarantines(self, *, is_open: bool) -> Sequence[QuarantineRow]:
-        return await self._read(lambda connection: quarantines(connection, is_open=is_open))
+    async def quarantines(
+        self, *, status: QuarantineStatus | None = None, page: int = 0, size: int = 20
+    ) -> Page[QuarantineRow]:
+        return await self._page(quarantines_of(status), quarantine_row, page, size)
+
+    async def quarantine(self, quarantine_id: str) -> QuarantineRow | None:
+        rows = await self._rows(quarantine_of(quarantine_id), quarantine_row)
+        return rows[0] if rows else None
 
     async def drift(self, since: datetime) -> DriftReport:
         return await self._read(lambda connection: drift_since(connection, since))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from sellerwatch.adapters.sql.reports.reading import every
 from sellerwatch.adapters.sql.shown import word
@@ -32,8 +32,12 @@ QUARANTINE = select(
 ).order_by(_Q.opened_at.desc(), _Q.id.desc())
 
 
-def quarantines(connection: Connection, *, is_open: bool) -> list[QuarantineRow]:
-    return every(connection, QUARANTINE.where(_IS_OPEN if is_open else ~_IS_OPEN).limit(LISTED_MAX), _quarantine)
+def quarantines_of(status: QuarantineStatus | None) -> Select[Any]:
+    return QUARANTINE if status is None else QUARANTINE.where(_Q.status == status.value)
+
+
+def quarantine_of(quarantine_id: str) -> Select[Any]:
+    return QUARANTINE.where(_Q.quarantine_id == quarantine_id)
 
 
 def drift_since(connection: Connection, since: datetime) -> DriftReport:
@@ -41,7 +45,7 @@ def drift_since(connection: Connection, since: datetime) -> DriftReport:
     day = since.date()
     return DriftReport(
         day,
-        tuple(every(connection, wanted, _quarantine)),
+        tuple(every(connection, wanted, quarantine_row)),
         tuple(_fields(connection, day)),
         _suppressed(connection, day),
     )
@@ -78,5 +82,5 @@ def _suppressed(connection: Connection, since: date) -> tuple[SuppressedRow, ...
     return tuple(SuppressedRow(row["rule"], int(row["times"]), row["last_at"]) for row in rows)
 
 
-def _quarantine(row: Mapping[Any, Any]) -> QuarantineRow:
+def quarantine_row(row: Mapping[Any, Any]) -> QuarantineRow:
     return QuarantineRow(**{**row, "status": word(QuarantineStatus, row["status"])})

@@ -63,3 +63,7 @@ class SellerDetailResponse(SellerResponse):
     schedule: Schedule | None
     last_execution: ExecutionResponse | None
     product_counts: ProductCounts
+
+
+class DelistedResponse(Given):
+    delisted: int = Field(ge=0, description="how many products went", examples=[40])
