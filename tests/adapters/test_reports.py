@@ -231,7 +231,7 @@ async def test_the_overview_tells_what_runs_what_waits_and_what_failed(place: Pl
         unit.chores.raise_alert("delivery_failed", "critical", "nobody took it", {}, at(-60))
         unit.chores.raise_alert("over", "warning", "it was bad", {}, at(-60))
         unit.chores.clear_alert("over", NOON)
-        unit.chores.note_sweep("stuck_tasks", 3, None, NOON)
+        unit.chores.note_sweeps([("stuck_tasks", 3, None, NOON)])
 
     await place.plant(plant)
     seen = await _overview(place)

@@ -144,8 +144,8 @@ async def test_a_process_shows_life_until_it_leaves(store: Store, database: Data
 
 
 async def test_the_last_run_of_a_sweep_is_noted(store: Store, database: Database) -> None:
-    await store.transact(lambda unit: unit.chores.note_sweep("zombies", 3, "e" * 3000, NOON))
-    await store.transact(lambda unit: unit.chores.note_sweep("zombies", 0, None, at(9)))
+    await store.transact(lambda unit: unit.chores.note_sweeps([("zombies", 3, "e" * 3000, NOON)]))
+    await store.transact(lambda unit: unit.chores.note_sweeps([("zombies", 0, None, at(9))]))
     assert await rows_of(database, "sweeps", "name", "last_run_at", "last_found", "last_error") == [
         ("zombies", at(9), 0, None)
     ]

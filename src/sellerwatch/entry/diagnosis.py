@@ -18,6 +18,8 @@ from sellerwatch.domain.errors import SellerwatchError, Unavailable
 from sellerwatch.domain.leadership import Engine
 from sellerwatch.domain.tasks import TaskKind
 from sellerwatch.entry.console.text import count
+from sellerwatch.entry.ticker import late_after
+from sellerwatch.flows.punctuality import late
 from sellerwatch.ports.pool import WhyNot
 from sellerwatch.ports.store import Usage
 from sellerwatch.settings import PREFIX
@@ -228,6 +230,15 @@ async def _schedule(house: House) -> Findings:
         Finding("sweep", State.WRONG, f"{sweep.name}: {sweep.last_error}", "it runs again by itself; the log says more")
         for sweep in overview.sweeps
         if sweep.last_error
+    ]
+    found += [
+        Finding(
+            "sweep",
+            State.WRONG,
+            f"{one.name} has not run for {one.seconds:.0f} s",
+            "it hangs, or nobody runs it: its log says why; restart the scheduler",
+        )
+        for one in late(overview, late_after(house))
     ]
     return found
 

@@ -1,5 +1,6 @@
 """The ticker: everything that happens because its time has come. Any number of processes may run it at once."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,8 +12,9 @@ import sellerwatch
 from sellerwatch.domain.breakers import Transition
 from sellerwatch.domain.changes import Change
 from sellerwatch.domain.leadership import Step
-from sellerwatch.entry.loops import Loop
+from sellerwatch.entry.loops import Loop, Timesheet
 from sellerwatch.flows.deliver import Delivered
+from sellerwatch.flows.punctuality import Punctuality
 from sellerwatch.ports.meter import NO_ANSWER
 from sellerwatch.ports.outside import Receipt
 from sellerwatch.ports.store import Unit
@@ -24,6 +26,8 @@ DUE_AT_ONCE = 5
 LEAD_SECONDS = 3.0
 """A lead is renewed a few times before it would run out; nobody lends while who renews it rests after an outage."""
 _LIFE_SECONDS = 5.0
+_LATE_SECONDS = 60.0
+SWEEP = "sweep:"
 _GATHER_SECONDS = 0.25
 """Documents and changes come one by one and are cheap by the hundred."""
 
@@ -37,6 +41,7 @@ def ticker_loops(house: House) -> list[Loop]:
         Loop("delist", partial(_delist, house), 1.0, "delist", very_seldom),
         Loop("announce", house.announce.run, 1.0, "announce", seldom),
         Loop("alerts", partial(_alerts, house), 5.0, "alerts", very_seldom),
+        Loop("punctuality", partial(_look_at_the_clock, house), _LATE_SECONDS, idle_ceiling=very_seldom),
     ]
     if not house.announce.schedules.fires_itself:
         due = partial(house.trigger.open_due, DUE_AT_ONCE)
@@ -59,14 +64,23 @@ def ticker_loops(house: House) -> list[Loop]:
     return [*loops, Loop("lead", partial(_lead, house), LEAD_SECONDS, idle_ceiling=ceiling, rest_ceiling=LEAD_SECONDS)]
 
 
-def life_loop(house: House, role: str) -> Loop:
-    """Shows that this process is alive."""
+def late_after(house: House) -> dict[str, float]:
+    """By the name under which they are noted: after so many seconds without a run a loop or sweep is late."""
+    return {loop.name.removeprefix(SWEEP): loop.late_seconds for loop in ticker_loops(house)}
+
+
+def life_loop(house: House, role: str, timesheet: Timesheet) -> Loop:
+    """Shows that this process is alive, and when its loops last ran. Sweeps say so themselves: it is one's turn."""
     host, pid, version = socket.gethostname(), os.getpid(), sellerwatch.__version__
 
-    def show(unit: Unit) -> None:
-        unit.chores.show_life(house.owner, role, host, pid, version, house.clock.now())
-
     async def run() -> int:
+        at = house.clock.now()
+        rows = [row for row in timesheet.unwritten(at) if not row[0].startswith(SWEEP)]
+
+        def show(unit: Unit) -> None:
+            unit.chores.show_life(house.owner, role, host, pid, version, at)
+            unit.chores.note_sweeps(rows)
+
         await house.store.transact(show)
         return 0
 
@@ -97,7 +111,12 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
         # What the record does not know when Redis is lost counts as spent.
         periods["records"] = min(periods["records"], LEAD_SECONDS)
     return [
-        Loop(f"sweep:{name}", partial(_sweep, house, name, every, sweeps[name]), every)
+        Loop(
+            f"{SWEEP}{name}",
+            partial(_sweep, house, name, every, sweeps[name]),
+            every,
+            deadline_seconds=max(300.0, every),
+        )
         for name, every in periods.items()
     ]
 
@@ -105,23 +124,32 @@ def _sweeps(house: House, outside: Outside) -> list[Loop]:
 async def _sweep(house: House, name: str, every: float, sweep: Callable[[], Awaitable[int]]) -> int:
     """Run it and note what it found, unless another process does. What is left is found after the next period: a sweep
     never hurries."""
-    turn = f"sweep:{name}"
+    turn = f"{SWEEP}{name}"
     if not await house.turns.is_ours(turn, every):
         return 0
     error: str | None = None
     found = 0
     try:
         found = await sweep()
+    except asyncio.CancelledError:
+        # It overran its deadline, or the process ends.
+        error = "broken off before it was done"
+        raise
     except Exception as failure:
         error = str(failure)
         await house.turns.pass_on(turn)
         raise
     finally:
         at = house.clock.now()
-        await house.store.transact(lambda unit: unit.chores.note_sweep(name, found, error, at))
+        await house.store.transact(lambda unit: unit.chores.note_sweeps([(name, found, error, at)]))
     house.meter.swept(name, found)
     if found:
         structlog.get_logger().info("swept", sweep=name, found=found)
+    return 0
+
+
+async def _look_at_the_clock(house: House) -> int:
+    await Punctuality(house.store, house.reports, house.clock).run(late_after(house))
     return 0
 
 

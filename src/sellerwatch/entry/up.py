@@ -12,7 +12,7 @@ import structlog
 
 from sellerwatch.domain.errors import Trouble
 from sellerwatch.entry.log import about, ids_of
-from sellerwatch.entry.loops import Loop, run_loops
+from sellerwatch.entry.loops import Loop, Timesheet, run_loops
 from sellerwatch.entry.ticker import life_loop, ticker_loops
 from sellerwatch.flows.crawl import Job
 from sellerwatch.steps.settling import Settled
@@ -36,7 +36,8 @@ async def run_up(
         _LOG.warning("no engine leads the pool yet: nothing is asked until one does")
     if house.outside:
         house.outside.asking.is_stopping = stop.is_set
-    loops = [life_loop(house, "+".join(sorted(roles)))]
+    timesheet = Timesheet()
+    loops = [life_loop(house, "+".join(sorted(roles)), timesheet)]
     if house.traces.is_on:
         loops.append(Loop("traces", partial(_send_traces, house), TRACES_SECONDS, idle_ceiling=TRACES_SECONDS))
     if TICKER in roles:
@@ -44,7 +45,7 @@ async def run_up(
     if unhurried_seconds:
         loops = [loop.unhurried(unhurried_seconds) for loop in loops]
     parts = [
-        asyncio.create_task(run_loops(loops, house.clock, house.bell, stop)),
+        asyncio.create_task(run_loops(loops, house.clock, house.bell, stop, timesheet)),
         asyncio.create_task(_wake_waiting(house, stop)),
     ]
     if WORKER in roles and house.outside:

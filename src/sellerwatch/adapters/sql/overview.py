@@ -31,6 +31,7 @@ from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import CLOSED, OPEN, TaskStatus
 from sellerwatch.ports.reports import (
+    LATE_ALERT,
     LIFE_SECONDS,
     LISTED_MAX,
     AlertRow,
@@ -41,6 +42,7 @@ from sellerwatch.ports.reports import (
     Overview,
     ProcessRow,
     ProductCounts,
+    Runs,
     SweepRow,
 )
 
@@ -84,8 +86,14 @@ def overview(connection: Connection, at: datetime) -> Overview:
         alerts=_alerts(connection),
         breakers=_breakers(connection),
         identity_breakers_open=_identity_breakers_open(connection),
-        sweeps=tuple(SweepRow(**row) for row in connection.execute(select(sweeps).order_by(sweeps.c.name)).mappings()),
+        sweeps=_sweeps(connection),
     )
+
+
+def runs(connection: Connection, at: datetime) -> Runs:
+    late = select(alerts.c.name).where(alerts.c.cleared_at.is_(None), alerts.c.name.startswith(f"{LATE_ALERT}:"))
+    told = frozenset(connection.execute(late).scalars())
+    return Runs(at, _processes(connection, at), _sweeps(connection), told)
 
 
 def counts(connection: Connection, column: Column[str], *wanted: ColumnElement[bool]) -> dict[str, int]:
@@ -116,6 +124,10 @@ def complete_in_shop() -> Any:
 
 def execution_row(row: Mapping[Any, Any]) -> ExecutionRow:
     return ExecutionRow(**{**row, "status": word(ExecutionStatus, row["status"])})
+
+
+def _sweeps(connection: Connection) -> tuple[SweepRow, ...]:
+    return tuple(SweepRow(**row) for row in connection.execute(select(sweeps).order_by(sweeps.c.name)).mappings())
 
 
 def _processes(connection: Connection, at: datetime) -> tuple[ProcessRow, ...]:

@@ -9,6 +9,7 @@ from sellerwatch.entry.cli.options import Json
 from sellerwatch.entry.console import shapes
 from sellerwatch.entry.console.status import status as drawing
 from sellerwatch.entry.console.tables import draw, put_json, terminal
+from sellerwatch.flows.punctuality import Late, late
 from sellerwatch.ports.pool import PoolFigures
 from sellerwatch.ports.queue import Depth
 from sellerwatch.ports.reports import Overview
@@ -30,18 +31,21 @@ def status(
     if watch:
         _watch(ctx, every)
         return
-    seen, figures, depth = run(ctx, look)
+    looked = run(ctx, look)
     if as_json:
-        put_json(shapes.overview(seen, figures, depth))
+        put_json(shapes.overview(*looked))
     else:
-        draw(drawing(seen, figures, depth))
+        draw(drawing(*looked))
 
 
-async def look(house: "House") -> tuple[Overview, PoolFigures, Depth]:
+async def look(house: "House") -> tuple[Overview, PoolFigures, Depth, list[Late]]:
     if not (await house.pool.figures()).total:
         # Nothing has run yet: the pool is told whom the record knows.
         await house.load_pool()
-    return await house.reports.overview(house.clock.now()), await house.pool.figures(), await house.queue.depth()
+    from sellerwatch.entry.ticker import late_after  # noqa: PLC0415 - everything is behind it
+
+    seen = await house.reports.overview(house.clock.now())
+    return seen, await house.pool.figures(), await house.queue.depth(), late(seen, late_after(house))
 
 
 def _watch(ctx: typer.Context, every: float) -> None:

@@ -1,10 +1,12 @@
 """Rows as JSON shows them: camelCase, moments in ISO 8601 UTC, the names of the REST API."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sellerwatch.domain.products import shown_at
 from sellerwatch.domain.sellers import Seller
+from sellerwatch.flows.punctuality import Late
 from sellerwatch.flows.reprocess import Reprocessed
 from sellerwatch.flows.resend import Resent, Suspicion
 from sellerwatch.ports.pool import PoolFigures, Standing
@@ -249,7 +251,7 @@ def identity(standing: Standing) -> Shape:
     }
 
 
-def overview(seen: Overview, figures: PoolFigures, depth: Depth) -> Shape:
+def overview(seen: Overview, figures: PoolFigures, depth: Depth, late: Sequence[Late]) -> Shape:
     return {
         "at": time(seen.at),
         "sellers": {status.value: number for status, number in seen.sellers.items()},
@@ -289,4 +291,5 @@ def overview(seen: Overview, figures: PoolFigures, depth: Depth) -> Shape:
             {"name": one.name, "lastRunAt": time(one.last_run_at), "found": one.last_found, "error": one.last_error}
             for one in seen.sweeps
         ],
+        "late": [{"name": one.name, "seconds": round(one.seconds)} for one in late],
     }

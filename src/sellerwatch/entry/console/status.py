@@ -1,6 +1,6 @@
 """The status as it is drawn: what runs, what waits, what failed; what needs attention is coloured and comes first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from sellerwatch.domain.breakers import BreakerState
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.entry.console.tables import Column, right, table
 from sellerwatch.entry.console.text import age, count, grouped, since, until, visible
+from sellerwatch.flows.punctuality import Late
 from sellerwatch.ports.pool import PoolFigures
 from sellerwatch.ports.queue import Depth
 from sellerwatch.ports.reports import Overview
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _BAR = 20
 
 
-def status(seen: Overview, figures: PoolFigures, depth: Depth) -> "Group":
+def status(seen: Overview, figures: PoolFigures, depth: Depth, late: Sequence[Late]) -> "Group":
     from rich.console import Group  # noqa: PLC0415 - slow to load
     from rich.text import Text  # noqa: PLC0415
 
@@ -30,6 +31,9 @@ def status(seen: Overview, figures: PoolFigures, depth: Depth) -> "Group":
         parts.append(_executions(seen))
     parts += [_work(seen, depth), Text(pool_line(figures, seen.at))]
     failed = [one for one in seen.sweeps if one.last_error]
+    if late:
+        rows_late = [(one.name, age(one.seconds)) for one in late]
+        parts.append(table(["loop that is late", right("last ran ago")], rows_late))
     if failed:
         rows_failed = [(one.name, since(one.last_run_at, seen.at), one.last_error) for one in failed]
         parts.append(table(["sweep that failed", right("ago"), "error"], rows_failed))

@@ -149,6 +149,7 @@ DECLARED: Final = (
         "Transactions that were broken off and done again: for a deadlock, for others' locks, for a lost connection.",
         {"why": _values(set(TRIES))},
     ),
+    Declared("loops_late", Kind.GAUGE, "Loops and sweeps that nobody has run for too long."),
     Declared("ledger_breaks", Kind.GAUGE, "Executions of which planned is not succeeded + failed + open."),
     Declared(
         "up",

@@ -16,6 +16,8 @@ import structlog
 from sellerwatch.domain.breakers import BreakerScope, BreakerState
 from sellerwatch.domain.identities import IdentityStatus
 from sellerwatch.entry.metrics.counting import Sample
+from sellerwatch.entry.ticker import late_after
+from sellerwatch.flows.punctuality import late
 from sellerwatch.ports.pool import WhyNot
 from sellerwatch.ports.reports import Box
 from sellerwatch.ports.time import Clock
@@ -72,9 +74,10 @@ class Looking:
             Look("queue", self._queue, clock),
         )
         self._stock = Look("stock", self._stock_of, clock)
+        self._loops = Look("loops", self._late, clock)
 
     async def samples(self) -> list[Sample]:
-        seen = await asyncio.gather(*(look.seen() for look in (*self._looks, self._stock)))
+        seen = await asyncio.gather(*(look.seen() for look in (*self._looks, self._stock, self._loops)))
         ups = [Sample("up", float(look.is_up), (look.name,)) for look in self._looks]
         return [*ups, *(sample for samples in seen for sample in samples)]
 
@@ -106,6 +109,10 @@ class Looking:
                 for status, count in counts.items()
             ),
         ]
+
+    async def _late(self) -> list[Sample]:
+        seen = await self._house.reports.runs(self._house.clock.now())
+        return [Sample("loops_late", len(late(seen, late_after(self._house))))]
 
     async def _pool(self) -> list[Sample]:
         figures = await self._house.pool.figures()

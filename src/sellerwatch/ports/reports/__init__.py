@@ -16,6 +16,7 @@ from sellerwatch.domain.quarantines import QuarantineStatus
 from sellerwatch.domain.sellers import SellerStatus
 from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports.figures import (
+    LATE_ALERT,
     LIFE_SECONDS,
     LISTED_MAX,
     AlertRow,
@@ -24,6 +25,7 @@ from sellerwatch.ports.reports.figures import (
     CrawlingFigures,
     Overview,
     ProcessRow,
+    Runs,
     SweepRow,
 )
 from sellerwatch.ports.reports.history import LAGS_MAX, DeliveryRow, Difference, Lags, ProofRow, VersionRow
@@ -47,6 +49,7 @@ from sellerwatch.ports.reports.trust import DriftReport, DriftRow, QuarantineRow
 
 __all__ = [
     "LAGS_MAX",
+    "LATE_ALERT",
     "LIFE_SECONDS",
     "LISTED_MAX",
     "AlertRow",
@@ -72,6 +75,7 @@ __all__ = [
     "ProofRow",
     "QuarantineRow",
     "Reports",
+    "Runs",
     "ScheduleRow",
     "SellerDetail",
     "SellerRow",
@@ -100,6 +104,9 @@ class Reports(Protocol):
         """In the order in which they came to be."""
 
     async def overview(self, at: datetime) -> Overview: ...
+
+    async def runs(self, at: datetime) -> Runs:
+        """Of the overview what tells who is late: a few rows, to be asked for often."""
 
     async def product(self, item_no: int, at: datetime | None = None) -> ProductRow | None:
         """As it is, or as it was at that moment: with the last version that was there by then. None before the first:

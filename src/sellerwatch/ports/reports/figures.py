@@ -9,6 +9,7 @@ from sellerwatch.domain.tasks import TaskStatus
 from sellerwatch.ports.reports.rows import Box, ExecutionRow, ProductCounts
 
 LIFE_SECONDS = 30.0
+LATE_ALERT = "loop_late"
 LISTED_MAX = 50
 
 
@@ -55,6 +56,17 @@ class SweepRow:
     last_run_at: datetime | None
     last_found: int
     last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Who is alive, and when everything that runs by itself last did."""
+
+    at: datetime
+    processes: tuple[ProcessRow, ...]
+    sweeps: tuple[SweepRow, ...]
+    late: frozenset[str]
+    """What is told of as late already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, func
 
 from sellerwatch.adapters.sql.database import Database
 from sellerwatch.adapters.sql.outboxes import OUTBOXES, outbox_row
-from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview
+from sellerwatch.adapters.sql.overview import EXECUTION, counts, execution_row, overview, runs
 from sellerwatch.adapters.sql.reports.crawling import crawling
 from sellerwatch.adapters.sql.reports.history import difference_between, lags_since, product_at, versions_after
 from sellerwatch.adapters.sql.reports.politeness import politeness
@@ -64,6 +64,7 @@ from sellerwatch.ports.reports import (
     Page,
     ProductRow,
     QuarantineRow,
+    Runs,
     SellerDetail,
     SellerRow,
     TaskRow,
@@ -113,6 +114,9 @@ class SqlReports:
 
     async def overview(self, at: datetime) -> Overview:
         return await self._read(lambda connection: overview(connection, at))
+
+    async def runs(self, at: datetime) -> Runs:
+        return await self._read(lambda connection: runs(connection, at))
 
     async def product(self, item_no: int, at: datetime | None = None) -> ProductRow | None:
         if at is not None:

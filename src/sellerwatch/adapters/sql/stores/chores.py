@@ -7,6 +7,7 @@ figures. What may be forgotten is the business of `prune`.
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from math import ceil
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
@@ -228,10 +229,10 @@ class Chores:
     def leave(self, owner: str) -> None:
         self._session.execute(delete(processes).where(processes.c.owner == cut(owner, processes.c.owner)))
 
-    def note_sweep(self, name: str, found: int, error: str | None, at: datetime) -> None:
-        columns = sweeps.c
-        row = (cut(name, columns.name), self._session.to_db(at), found, cut(error, columns.last_error))
-        self._session.run(_NOTE_SWEEP, row)
+    def note_sweeps(self, rows: Sequence[tuple[str, int, str | None, datetime]]) -> None:
+        columns, to_db = sweeps.c, self._session.to_db
+        noted = [(cut(row[0], columns.name), to_db(row[3]), row[1], cut(row[2], columns.last_error)) for row in rows]
+        self._session.many(_NOTE_SWEEP, sorted(noted, key=itemgetter(0)))
 
     def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int:
         """Of every seller that is known, and of all: tasks of sellers that were removed since count there too."""
