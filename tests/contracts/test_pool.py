@@ -208,7 +208,7 @@ async def test_who_has_been_free_longest_goes_first(world):
     assert agents(await pool.lease(3)) == [1, 2, 3]
 
 
-async def test_those_without_a_token_come_after_those_with_one(world):
+async def test_lesson_26_those_without_a_token_come_after_those_with_one_and_are_lent_as_such(world):
     pool = await world.pool([an_identity(1, token=None), an_identity(2), an_identity(3, token=None), an_identity(4)])
     grant = await pool.lease(3)
     assert agents(grant) == [2, 4, 1]

@@ -278,6 +278,36 @@ def test_what_stands_in_stands_in_for_a_field_of_another_document() -> None:
     }
 
 
+BUSINESS = {
+    DocumentKind.DETAIL: {
+        "ProductInfoModule": "itemName brandName brandNameKr brandCode headerCategory headerCategoryCode largeCategory "
+        "largeCategoryCode mediumCategory mediumCategoryCode smallCategory smallCategoryCode normalPrice sellingPrice "
+        "discountPrice discountRate stock isSoldOut",
+        "ProductBannersModule": "images",
+        "ShippingModule": "shippingType shippingFee shippingFeeType averageDeliveryDay",
+        "ProductDetailInfoModule": "originCountry itemStatus descriptionMarkUp",
+    },
+    DocumentKind.MINI_SHOP: {
+        "": "name brandName imageUrlList price originalPrice normalPrice discountRate appPrice appDiscountRate tagList"
+    },
+    DocumentKind.OPTION: {"options": "optionNo itemNo color size shippingType stock sizeGuide"},
+}
+"""What the marketplace's documents say of a product that is business; whose and which item it is are no fields."""
+
+
+@pytest.mark.parametrize("kind", BUSINESS)
+def test_lesson_37_every_business_name_of_the_marketplace_is_read_into_a_field(kind: DocumentKind) -> None:
+    read: dict[str, set[str]] = {}
+    for field in FIELDS:
+        if field.document is kind:
+            module, _, name = field.path.rpartition(".")
+            names = field.form.keys or {name}
+            read.setdefault(
+                module if kind is DocumentKind.DETAIL else field.path if field.form.keys else "", set()
+            ).update(names)
+    assert read == {module: set(names.split()) for module, names in BUSINESS[kind].items()}
+
+
 def test_lesson_37_every_business_field_reaches_the_product_and_the_event() -> None:
     data = MEANING.product_data({field.name: field.name for field in FIELDS if not field.stands_for}, 7, "ACTIVE")
     assert tuple(data)[: len(DATA_ORDER)] == DATA_ORDER

@@ -82,6 +82,33 @@ def test_an_engine_that_never_answers_costs_two_seconds_however_many_ask() -> No
     run_virtually(story())
 
 
+async def test_lesson_60_health_is_answered_at_once_while_a_house_still_starts(tmp_path: Path) -> None:
+    """Nothing has been asked of pool and queue yet, and they hang: alive is alive, and ready is no after two seconds."""
+
+    async def hangs() -> Any:
+        await asyncio.Event().wait()
+
+    async with door(tmp_path) as at:
+        at.house.pool.outlook = hangs  # type: ignore[method-assign]
+        at.house.queue.depth = hangs  # type: ignore[method-assign]
+        for app in (at.app, watched(at.house, Metrics())):
+            alive = await at.house.clock.within(1.0, call(app, "GET", "/actuator/health/live"))
+            assert (alive.status, alive.json()["status"]) == (200, "UP")
+
+
+def test_lesson_60_readiness_is_told_in_two_seconds_while_a_house_still_starts() -> None:
+    async def story() -> None:
+        async with a_village(212, {"shops": {"a": 1}}, is_running=False) as village:
+            for engine, verb in (("pool", "outlook"), ("queue", "depth")):
+                setattr(getattr(village.house, engine), verb, lambda *_: village.clock.sleep(10_000))
+            began = village.clock.monotonic()
+            seen = await Doctor(village.house).look()
+            assert village.clock.monotonic() - began <= PATIENCE_SECONDS
+            assert {name for name, one in seen.components.items() if one.status == "DOWN"} == {"pool", "queue"}
+
+    run_virtually(story())
+
+
 async def test_a_small_door_shows_health_and_metrics_and_nothing_else(tmp_path: Path) -> None:
     async with door(tmp_path) as at:
         app = watched(at.house, Metrics())

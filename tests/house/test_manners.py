@@ -67,6 +67,47 @@ def test_nothing_of_ours_is_mocked() -> None:
     assert [each for each in every if each[1].split(".")[0] == "mock" or each[1].startswith("unittest.mock")] == []
 
 
+def undecided(read: ast.AST) -> list[int]:
+    """Lines of assertions that are content with an end either way."""
+    ends = {"SUCCESS", "COMPLETED"}
+
+    def words(node: ast.AST) -> set[str]:
+        attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        texts = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+        return attributes | names | texts
+
+    found = []
+    for node in ast.walk(read):
+        if not isinstance(node, ast.Assert):
+            continue
+        for part in ast.walk(node.test):
+            is_one_of = isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In)
+            some = part.comparators[0] if is_one_of else part if isinstance(part, ast.BoolOp) else None
+            is_or = isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or)
+            if some is not None and (is_one_of or is_or) and words(some) & ends and "FAILED" in words(some):
+                found.append(node.lineno)
+    return found
+
+
+def test_lesson_53_no_test_is_content_with_success_or_failure() -> None:
+    tests = [module for module in PYTHON if module.is_relative_to(ROOT / "tests") and "FAILED" in text(module)]
+    assert [(shown(module), line) for module in tests for line in undecided(tree(module))] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert task.status in (TaskStatus.SUCCESS, TaskStatus.FAILED)",
+        "assert status in {'COMPLETED', 'FAILED'}",
+        "assert status == SUCCESS or status == FAILED",
+    ],
+)
+def test_lesson_53_such_a_test_is_seen(line: str) -> None:
+    assert undecided(ast.parse(line)) == [1]
+    assert undecided(ast.parse("assert status is SUCCESS and other is FAILED")) == []
+
+
 def test_no_error_is_swallowed_unnamed_and_no_work_is_left_lying() -> None:
     bare = re.compile(r"^\s*except\s*(:|\\)", re.MULTILINE)
     assert [shown(module) for module in PYTHON if bare.search(text(module))] == []
