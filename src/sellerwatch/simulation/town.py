@@ -46,7 +46,7 @@ SETTLE_HOURS = 24.0
 _LOOK_SECONDS, _REST_SECONDS = 60.0, 300.0
 _ROBOTS_SECONDS = 25 * 3600.0
 _CALM_PROFILE = 4
-_CRAWL_HOURS: Final = (2, 6, 24, 24, 48)
+_CRAWL_HOURS: Final = (2, 6, 24, 72, 168)
 
 
 def scenario_of(seed: int) -> Scenario:
@@ -68,8 +68,15 @@ def scenario_of(seed: int) -> Scenario:
     )
 
 
-def lived(scenario: Scenario, run: Run, tamper: Callable[[House], None] = lambda _house: None) -> Outcome:
-    """The whole story of a scenario. `tamper`: what is done to each new house before it lives, by who tests the testers."""
+def lived(
+    scenario: Scenario,
+    run: Run,
+    tamper: Callable[[House], None] = lambda _house: None,
+    look: Callable[[House], Awaitable[None]] | None = None,
+) -> Outcome:
+    """The whole story of a scenario. For who tests the testers: `tamper` is done to each new house before it lives, and
+    `look` looks around at the end.
+    """
     loop = SimulatedLoop(Chance(scenario.seed, "schedule"))
     loop.set_task_factory(driven_tasks)
     outcome = Outcome(scenario)
@@ -77,6 +84,8 @@ def lived(scenario: Scenario, run: Run, tamper: Callable[[House], None] = lambda
         town = Town(scenario, run, tamper, outcome, log)
         try:
             loop.run_until_complete(town.live())
+            if look:
+                loop.run_until_complete(look(town.office))
         finally:
             town.bury()
             for task in asyncio.all_tasks(loop):
