@@ -5,12 +5,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from sellerwatch.domain.leadership import Engine
 from sellerwatch.entry.up import run_up
 from sellerwatch.ports.outside import Receipt
-from sellerwatch.ports.pool import Report
+from sellerwatch.ports.pool import Grant, Report
 from sellerwatch.simulation.place import Outcome, Scenario
 from sellerwatch.simulation.town import lived
 from sellerwatch.steps.leading import LeadingPool
@@ -127,7 +128,86 @@ def works_on_nothing(house: House) -> None:
     house.outside.crawl.work = nothing  # type: ignore[method-assign]
 
 
+def asks_elsewhere(house: House) -> None:
+    send = house.transport.send  # type: ignore[union-attr]
+
+    async def elsewhere(url: str, *arguments: Any, **named: Any) -> Any:
+        return await send(url.replace("127.0.0.1", "127.0.0.2") if "/detail" in url else url, *arguments, **named)
+
+    house.transport.send = elsewhere  # type: ignore[method-assign, union-attr]
+
+
+def gives_used_leases_back(house: House) -> None:
+    report = house.pool.report
+
+    async def unspent(reports: Sequence[Report]) -> list[bool]:
+        await house.pool.cancel([(one.lease_id, one.agent_id) for one in reports if not one.is_issue])
+        return await report(reports)
+
+    house.pool.report = unspent  # type: ignore[method-assign]
+
+
+def begins_a_new_window_on_the_hour(house: House) -> None:
+    lease, hours = house.pool.lease, [0.0]
+
+    async def fixed(count: int) -> Grant:
+        if house.clock.monotonic() // 1800 != hours[0]:
+            hours[0] = house.clock.monotonic() // 1800
+            await house.database.write(lambda connection: connection.exec_driver_sql("DELETE FROM pool_window"))
+        return await lease(count)
+
+    house.pool.lease = fixed  # type: ignore[method-assign]
+
+
+def keeps_no_patience(house: House) -> None:
+    report = house.pool.report
+
+    async def impatient(reports: Sequence[Report]) -> list[bool]:
+        return await report([replace(one, retry_after=None) for one in reports])
+
+    house.pool.report = impatient  # type: ignore[method-assign]
+
+
+class Changed:
+    """A store in which this one verb does something else."""
+
+    def __init__(self, store: object, verb: str, instead: Callable[..., Any]) -> None:
+        self._store, self._verb, self._instead = store, verb, instead
+
+    def __getattr__(self, name: str) -> Any:
+        return self._instead if name == self._verb else getattr(self._store, name)
+
+
+def otherwise(store: str, verb: str, change: Callable[..., Any]) -> Callable[[House], None]:
+    """In every transaction this verb is called with something else: `change(call, *arguments)`."""
+
+    def make(house: House) -> None:
+        transact = house.store.transact
+
+        async def changed(work: Callable[[Any], Any]) -> Any:
+            def through(unit: Any) -> Any:
+                owner = getattr(unit, store)
+                call = getattr(owner, verb)
+                setattr(unit, store, Changed(owner, verb, lambda *given, **named: change(call, *given, **named)))
+                return work(unit)
+
+            return await transact(through)
+
+        house.store.transact = changed  # type: ignore[method-assign]
+
+    return make
+
+
+def sends_nothing(house: House) -> None:
+    async def taken(messages: Sequence[object]) -> list[None]:
+        return [None] * len(messages)
+
+    house.queue.send = taken  # type: ignore[method-assign, assignment]
+
+
+NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 CROWD = replace(QUIET, shops={"shop1": 60}, identities=1)
+HOURLY = replace(SMALL, hours=5, crawl_hours=1)
 MISTAKES = (
     Mistake("a delivery is marked before it is sent", "I2", unheard("product_server", "deliver", Receipt(200))),
     Mistake("a refused delivery is taken for an accepted one", "I2", takes_any_answer_for_yes, {"server_error": 80.0}),
@@ -145,6 +225,18 @@ MISTAKES = (
     Mistake("a task is tried for ever", "I15", tries_for_ever, {"html": 60.0}),
     Mistake("what is received is never worked on", "I8 I16 I17", works_on_nothing),
     Mistake("documents are never absorbed", "I3 I4 lateness", never("raws", "lock_ripe", [])),
+    Mistake("requests go to another host", "I9", asks_elsewhere),
+    Mistake("a used lease is given back as if it were not", "I1", gives_used_leases_back, scenario=CROWD),
+    Mistake("the window begins anew on the half hour", "I1", begins_a_new_window_on_the_hour, scenario=CROWD),
+    Mistake("Retry-After is not heeded", "I18", keeps_no_patience, {"retry_after": 200.0}, HOURLY),
+    Mistake(
+        "a task goes on its way again at a moment that never comes",
+        "I3 I4 lateness",
+        otherwise("publications", "again", lambda call, rows: call([(task_id, NEVER) for task_id, _ in rows])),
+        {"html": 60.0},
+    ),
+    Mistake("tasks are marked as sent before they are", "I8 I16 I17", sends_nothing),
+    Mistake("nobody is told of what was refused", "I2", never("chores", "raise_alert"), {"server_gone": 60.0}),
 )
 
 

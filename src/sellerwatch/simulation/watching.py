@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from sellerwatch.adapters.sql import audit
+from sellerwatch.domain.documents import content_hash
 from sellerwatch.ports.pool import Lease
 from sellerwatch.ports.wire import RawReply
 from sellerwatch.sandbox.truth import disagreements
@@ -63,6 +64,7 @@ class Watching:
         self._mistakes()
         await self._products()
         await self._attempts()
+        await self._raws()
         self._secrets()
 
     def _hears_everything(self) -> bool:
@@ -94,6 +96,7 @@ class Watching:
                 elif fields := disagreements(truth, product.data()):
                     town.wrong("I8 I16 I17", f"item {item_no} of {seller} is wrong in {fields}")
         await self._copies()
+        await self._absences()
         received = town.sandbox.receiver.shown()
         for name in ("outOfOrder", "mismatches", "badSignatures", "keysReused", "unreadable"):
             if received[name]:
@@ -111,6 +114,27 @@ class Watching:
                 town.wrong(
                     "I2", f"of item {item_no} we hold version {product.version}, the receiver {copy.get('version')}"
                 )
+
+    async def _absences(self) -> None:
+        """I17: nothing was ever told to be gone that the marketplace still shows; who left a shop never comes back."""
+        town = self._town
+        shown = {item_no for seller in town.scenario.shops for item_no, _ in town.sandbox.truths(seller)}
+        gone = await audit.rows(
+            town.office.database,
+            "SELECT DISTINCT item_no FROM product_changes WHERE kinds LIKE '%DELISTED%' ORDER BY 1",
+        )
+        for (item_no,) in gone:
+            if int(str(item_no)) in shown:
+                town.wrong("I17", f"item {item_no} was delisted, and never left")
+
+    async def _raws(self) -> None:
+        """I12: what was stored is what was hashed when it came."""
+        kept = await audit.rows(
+            self._town.office.database, "SELECT raw_id, raw_json, raw_hash FROM product_raw_data ORDER BY id"
+        )
+        for raw_id, content, wanted in kept:
+            if content_hash(str(content).encode()) != wanted:
+                self._town.wrong("I12", f"raw {raw_id} is not what it was")
 
     async def _attempts(self) -> None:
         """I3, I15: every task has ended, and none was tried more often than its setting says."""

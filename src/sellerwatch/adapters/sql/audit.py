@@ -24,6 +24,7 @@ OPEN: Final[Mapping[str, str]] = {
     "attempts": "SELECT count(*) FROM crawl_executions WHERE status = 'RUNNING'",
     "task outbox": "SELECT count(*) FROM crawler_task_outbox WHERE status IN ('PENDING', 'PROCESSING')",
     "raws": "SELECT count(*) FROM product_raw_data WHERE status = 'PENDING'",
+    "failed raws": "SELECT count(*) FROM product_raw_data WHERE status = 'FAILED' AND retry_count < 3",
     "product outbox": "SELECT count(*) FROM product_outbox WHERE status IN ('WAITING', 'SENDING')",
     "scheduler outbox": "SELECT count(*) FROM scheduler_outbox WHERE status IN ('WAITING', 'SENDING')",
     "messages": "SELECT count(*) FROM queue_messages WHERE state = 'READY'",
@@ -48,7 +49,8 @@ NEVER: Final[Mapping[str, str]] = {
         GROUP BY product_id, version HAVING count(*) > 1""",
     "a change that nobody is told of": """
         SELECT c.item_no, c.version FROM product_changes c LEFT JOIN product_outbox o
-        ON o.product_id = c.product_id AND o.version = c.version WHERE o.outbox_id IS NULL""",
+        ON o.product_id = c.product_id AND o.version = c.version WHERE o.outbox_id IS NULL
+        AND c.changed_at >= coalesce((SELECT min(created_at) FROM product_outbox), '1970-01-01')""",
     "a version without its change": """
         SELECT p.item_no, p.version FROM products p WHERE p.is_complete
         AND p.version != (SELECT coalesce(max(c.version), 0) FROM product_changes c WHERE c.product_id = p.product_id)""",
@@ -69,7 +71,7 @@ NEVER: Final[Mapping[str, str]] = {
         SELECT execution_id, task_type, item_no, page_no FROM crawler_tasks
         GROUP BY execution_id, task_type, item_no, page_no HAVING count(*) > 1""",
 }
-"""What is wrong wherever it is found, at any moment between two transactions."""
+"""What is wrong wherever it is found, at any moment between two transactions. Old rows of the outbox are forgotten."""
 
 MOVES: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
     "crawler_tasks": frozenset(
