@@ -13,7 +13,7 @@ from sellerwatch.adapters.sql.dialect import engine, for_dialect
 from sellerwatch.domain.errors import Invalid
 
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
-HOUSE = "0009_staleness"
+HOUSE = "0010_pauses"
 SEEDED = "0003_seed_identities"
 IDENTITIES = {
     "user_agent_pool",

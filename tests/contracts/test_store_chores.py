@@ -396,3 +396,10 @@ async def test_schedule_notices_that_were_sent_are_forgotten(store: Store, datab
     ]
     await database.write(lambda connection: connection.execute(insert(tables.scheduler_outbox), rows))
     assert await prune(store, "scheduler_outbox", at(1)) == 1
+
+
+async def test_the_last_moment_at_which_nothing_could_be_received_is_known_to_all(store: Store) -> None:
+    assert await store.read(lambda unit: unit.chores.paused_at()) is None
+    await store.transact(lambda unit: unit.chores.note_pause("no identity free: EMPTY", at(1)))
+    await store.transact(lambda unit: unit.chores.note_pause("robots.txt can't be had: " + "x" * 900, at(7)))
+    assert await store.read(lambda unit: unit.chores.paused_at()) == at(7)

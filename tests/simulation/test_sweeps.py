@@ -4,10 +4,13 @@ All sweeps are off in these villages; the one that the story is about is run by 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sellerwatch.domain.executions import Execution
+from sellerwatch.domain.identities import Verdict
+from sellerwatch.ports.pool import Report
 from sellerwatch.sandbox.faults import Fault
 from simulation.village import NEVER, Village, a_village, on_file
 from simulation.virtual import run_virtually
@@ -97,6 +100,71 @@ def test_orphans_are_not_looked_for_while_receiving_pauses() -> None:
                 await village.house.identities.recover(agent_id)
             await village.clock.sleep(900)
             await ends_well(village, execution)
+
+    run_virtually(story())
+
+
+def test_what_waits_for_robots_txt_is_no_orphan_even_where_the_queue_cannot_be_asked() -> None:
+    async def story() -> None:
+        async with a_village(43, {"shops": {"a": 10}, "latency_ms": 200}, **QUIET) as village:
+            knows_nothing(village)
+            execution = await begun(village)
+            await village.until(lambda: is_there(village, "status = 'PUBLISHED'"), 60, "nothing is published", 0.05)
+            village.sandbox.stage("/robots.txt", Fault(name="error"), times=1000)
+            await village.change(
+                "UPDATE robots SET told_at = '2026-01-01 00:00:00.000000', next_at = '2026-01-03 00:00:00.000000'"
+            )
+            robots: Any = village.outside.asking.robots
+            robots._again = 0.0
+            await village.clock.sleep(LONG)
+            assert await is_there(village, "status = 'PUBLISHED'")
+            assert await village.outside.heal.published_orphans() == 0
+            # What waited may be received now; a while goes by before it is missed.
+            village.sandbox.market.faults.clear()
+            await village.until(lambda: is_told(robots), 900, "robots.txt is not told")
+            assert await village.outside.heal.published_orphans() == 0
+            await ends_well(village, execution)
+            assert await village.column("SELECT max(abandon_count) FROM crawler_tasks") == [0]
+
+    run_virtually(story())
+
+
+async def is_told(robots: Any) -> bool:
+    return not robots.is_missed
+
+
+def knows_nothing(village: Village) -> None:
+    """As SQS: which messages it holds the queue does not say."""
+
+    async def all_of_them(task_ids: Sequence[str]) -> list[str]:
+        return list(task_ids)
+
+    village.house.queue.missing = all_of_them  # type: ignore[method-assign, assignment]
+
+
+def test_orphans_are_looked_for_900_seconds_after_a_breaker_closed_and_not_before() -> None:
+    async def story() -> None:
+        async with a_village(42, {"shops": {"a": 10}, "latency_ms": 200}, is_running=False, **QUIET) as village:
+            await village.house.load_pool()
+            await village.register("a")
+            await village.house.trigger.crawl_now("a")
+            await village.outside.plan.run()
+            await village.outside.relay.run()
+            await village.change("DELETE FROM queue_messages")
+            await village.clock.sleep(LONG)
+            for agent_id in range(1, 21):
+                await village.house.pool.suspend(agent_id)
+            for agent_id in range(1, 21):
+                await village.house.pool.recover(agent_id)
+            # No sweep and no worker saw it open.
+            await village.clock.sleep(600)
+            lease = (await village.house.pool.lease(1)).leases[0]
+            assert await village.house.pool.report([Report(lease.lease_id, lease.agent_id, Verdict.SUCCESS)]) == [True]
+            assert (await village.house.pool.figures()).pool_breaker.closed_at == village.clock.now()
+            await village.clock.sleep(899)
+            assert await village.outside.heal.published_orphans() == 0
+            await village.clock.sleep(2)
+            assert await village.outside.heal.published_orphans() == 1
 
     run_virtually(story())
 

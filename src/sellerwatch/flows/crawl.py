@@ -32,6 +32,7 @@ from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Chance, Clock
 from sellerwatch.ports.traces import UNTRACED, Span, Traces
 from sellerwatch.steps.asking import Asked, Asking
+from sellerwatch.steps.pausing import Pausing
 from sellerwatch.steps.settling import Harvest, Settled, Settling
 from sellerwatch.steps.together import Together
 
@@ -90,6 +91,7 @@ class Crawl:
         chance: Chance,
         bell: Bell,
         settling: Settling,
+        pausing: Pausing,
         owner: str,
         orders: Orders,
         group_seconds: float = 0.005,
@@ -99,7 +101,7 @@ class Crawl:
         self._meter, self._traces = meter, traces
         self._store, self._pool, self._queue, self._asking, self._reader = store, pool, queue, asking, reader
         self._clock, self._chance, self._bell = clock, chance, bell
-        self._settling, self._owner, self._orders = settling, owner, orders
+        self._settling, self._pausing, self._owner, self._orders = settling, pausing, owner, orders
         self._finish = Together(self._finish_many, clock, group_seconds)
         self._jobs: dict[str, Job] = {}
         self._has_jobs = asyncio.Event()
@@ -167,6 +169,7 @@ class Crawl:
         robots = self._asking.robots
         if robots.is_missed and (until := await robots.heed()):
             # Nothing may be asked, so nothing is received.
+            await self._pausing.note(robots.problem)
             wait = (until - self._clock.now()).total_seconds()
             await self._bell.wait("crawl", min(max(wait, 0.001), self._orders.poll_seconds))
             return []
@@ -175,10 +178,17 @@ class Crawl:
             self._waits_since = self._clock.monotonic() if self._waits_since is None else self._waits_since
             # Not longer than until the moment that was told, nor than it takes to see what others did to the pool.
             longest = self._orders.poll_seconds
+            if outlook.is_pause:
+                await self._pausing.note(f"no identity free: {outlook.why}")
             wait = (outlook.next_at - self._clock.now()).total_seconds() if outlook.next_at else longest
             await self._bell.wait("pool", min(max(wait, 0.001), longest))
             return []
-        deliveries = await self._queue.receive(min(room, outlook.free), self._orders.poll_seconds)
+        try:
+            deliveries = await self._queue.receive(min(room, outlook.free), self._orders.poll_seconds)
+        except Trouble as trouble:
+            with suppress(Trouble):
+                await self._pausing.note(f"the queue: {trouble}")
+            raise
         if not deliveries:
             return []
         leases: list[Lease] = []

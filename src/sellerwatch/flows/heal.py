@@ -29,6 +29,7 @@ from sellerwatch.ports.store import Store, Unit
 from sellerwatch.ports.time import Bell, Clock
 from sellerwatch.steps.closing import Closing, cancel_tasks, clear_overdue
 from sellerwatch.steps.holding import let_some_go
+from sellerwatch.steps.pausing import Pausing
 from sellerwatch.steps.strange import forget_names
 
 _FIGURED_BACK = 31
@@ -64,6 +65,7 @@ class Heal:
     clock: Clock
     bell: Bell
     rules: HealRules
+    pausing: Pausing
     meter: Meter = UNMETERED
 
     async def stuck_tasks(self) -> int:
@@ -80,9 +82,13 @@ class Heal:
         at = self.clock.now()
         figures = await self.pool.figures()
         breakers = (figures.pool_breaker, figures.site_breaker)
-        if figures.why is WhyNot.EMPTY or any(breaker.state is not BreakerState.CLOSED for breaker in breakers):
-            return 0
         before = at - timedelta(seconds=self.rules.orphan_seconds)
+        if figures.why is WhyNot.EMPTY or any(breaker.state is not BreakerState.CLOSED for breaker in breakers):
+            await self.pausing.note("the sweep found a breaker open, or an empty pool")
+            return 0
+        paused_at = await self.store.read(lambda unit: unit.chores.paused_at())
+        if paused_at and paused_at > before:
+            return 0
         if any(breaker.closed_at and breaker.closed_at > before for breaker in breakers):
             return 0
         found = await self.store.read(lambda unit: unit.tasks.orphans(before, self.rules.batch))

@@ -69,6 +69,9 @@ class WhyNot(StrEnum):
     """Every identity that has budget is lent."""
 
 
+_LASTING = frozenset({WhyNot.AWAY, WhyNot.EMPTY, WhyNot.CIRCUIT_OPEN, WhyNot.SUSPENDED, WhyNot.PAUSED})
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     lease_id: str
@@ -115,6 +118,11 @@ class Outlook:
     free: int
     why: WhyNot | None = None
     next_at: datetime | None = None
+
+    @property
+    def is_pause(self) -> bool:
+        """Nothing can be lent, for another reason than that the budget is spent, which may be so day in, day out."""
+        return not self.free and self.why in _LASTING
 
 
 @dataclass(frozen=True, slots=True)

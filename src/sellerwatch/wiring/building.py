@@ -58,6 +58,7 @@ from sellerwatch.ports.traces import Traces
 from sellerwatch.settings import Settings, with_kept_keys
 from sellerwatch.steps.asking import Asking
 from sellerwatch.steps.leading import LeadingPool
+from sellerwatch.steps.pausing import Pausing
 from sellerwatch.steps.robots import Robots
 from sellerwatch.steps.settling import Settling
 from sellerwatch.steps.turns import Turns
@@ -269,6 +270,7 @@ def _outside(
         pool, marketplace, addresses, clock, chance, bell, patience_of(settings), robots, group_seconds, meter
     )
     settling = Settling(store, reader, addresses, clock, chance, rules_of(settings))
+    pausing = Pausing(store, clock)
     return Outside(
         addresses=addresses,
         asking=asking,
@@ -312,6 +314,7 @@ def _outside(
             chance,
             bell,
             settling,
+            pausing,
             owner,
             Orders(
                 settings.concurrency,
@@ -324,7 +327,7 @@ def _outside(
             meter,
             traces,
         ),
-        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), meter),
+        heal=Heal(store, queue, pool, addresses, clock, bell, heal_rules_of(settings), pausing, meter),
     )
 
 

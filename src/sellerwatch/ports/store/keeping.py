@@ -101,6 +101,12 @@ class Chores(Protocol):
     def note_sweeps(self, rows: Sequence[tuple[str, int, str | None, datetime]]) -> None:
         """(name, found, error, when): the last runs of sweeps and loops."""
 
+    def note_pause(self, reason: str, at: datetime) -> None:
+        """Nothing may be received at this moment."""
+
+    def paused_at(self) -> datetime | None:
+        """When that was so last; None: never."""
+
     def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int: ...
     def unsettled_days(self, since: date) -> list[date]:
         """Days from that one on that were figured while tasks of theirs were open."""

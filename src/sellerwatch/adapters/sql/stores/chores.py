@@ -38,6 +38,7 @@ from sellerwatch.adapters.sql.tables import (
     crawler_tasks,
     crawling_metrics_daily,
     field_drift,
+    pauses,
     processes,
     sellers,
     suppressed_changes,
@@ -148,6 +149,10 @@ _LIFE = ("role", "host", "pid", "version", "seen_at")
 _SHOW_LIFE = PerDialect(lambda dialect: upsert(dialect, processes, ["owner"], _LIFE), ("owner", *_LIFE, "started_at"))
 _SWEPT = ("last_run_at", "last_found", "last_error")
 _NOTE_SWEEP = PerDialect(lambda dialect: upsert(dialect, sweeps, ["name"], _SWEPT), ("name", *_SWEPT))
+_PAUSED = ("name", "last_at", "reason")
+_NOTE_PAUSE = PerDialect(lambda dialect: upsert(dialect, pauses, ["name"], ["last_at", "reason"]), _PAUSED)
+_LAST_PAUSE = Prepared(select(pauses.c.last_at).where(pauses.c.name == bindparam("key")), ("key",))
+RECEIVING = "receiving"
 _FIGURES = ("success_rate", "progress_rate", "total", "completed", "failed", "in_progress")
 _FIGURE = PerDialect(
     lambda dialect: upsert(dialect, crawling_metrics_daily, ["seller_id", "date"], _FIGURES),
@@ -233,6 +238,13 @@ class Chores:
         columns, to_db = sweeps.c, self._session.to_db
         noted = [(cut(row[0], columns.name), to_db(row[3]), row[1], cut(row[2], columns.last_error)) for row in rows]
         self._session.many(_NOTE_SWEEP, sorted(noted, key=itemgetter(0)))
+
+    def note_pause(self, reason: str, at: datetime) -> None:
+        self._session.run(_NOTE_PAUSE, (RECEIVING, self._session.to_db(at), cut(reason, pauses.c.reason)))
+
+    def paused_at(self) -> datetime | None:
+        row = self._session.first(_LAST_PAUSE, (RECEIVING,))
+        return self._session.from_db(row[0]) if row else None
 
     def write_daily_figures(self, day: date, start: datetime, end: datetime) -> int:
         """Of every seller that is known, and of all: tasks of sellers that were removed since count there too."""

@@ -4,7 +4,16 @@ Indexes bear the contract's names here; `dialect.for_dialect` gives them the nam
 """
 
 from sellerwatch.adapters.sql.tables.columns import Moment, metadata
-from sellerwatch.adapters.sql.tables.house import alerts, field_drift, locks, processes, queue_messages, robots, sweeps
+from sellerwatch.adapters.sql.tables.house import (
+    alerts,
+    field_drift,
+    locks,
+    pauses,
+    processes,
+    queue_messages,
+    robots,
+    sweeps,
+)
 from sellerwatch.adapters.sql.tables.identities import (
     circuit_breaker_event,
     circuit_breaker_state,
@@ -57,6 +66,7 @@ __all__ = [
     "listings",
     "locks",
     "metadata",
+    "pauses",
     "pool_events",
     "pool_faces",
     "pool_health",

@@ -87,6 +87,13 @@ sweeps = table(
     optional("last_error", ERROR),
 )
 
+pauses = table(
+    "pauses",
+    Column("name", exact(64), primary_key=True),
+    required("last_at", MOMENT),
+    required("reason", exact(200)),
+)
+
 robots = table(
     "robots",
     Column("origin", exact(255), primary_key=True),
