@@ -8,7 +8,7 @@ more request. What is left after that is the task's outcome. A crash anywhere le
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sellerwatch.domain.addresses import Addresses
@@ -32,6 +32,8 @@ RENEWAL_TRIES = 5
 """So often the identity whose token was refused is asked for again: it rests, or the site has no room just then."""
 _NETWORK_BACKOFF_SECONDS = 0.5
 _SUMMARY_BYTES = 2048
+_LAST_SECONDS = 2.0
+"""Nothing is asked for in the last moments of an attempt: no answer could come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class Patience:
     identity_switches: int = 3
     lease_age_seconds: float = 7.5
     """A lease older than this is not sent on: half of the window's guard, or a quarter of the lease if that is less."""
+    network_seconds: float = 13.0
+    """Within this a request that got no answer is made once more: as long as one may take, and no longer than the
+    message stays out of sight with that."""
     rest_seconds: float = 1.0
     """Between two requests of one identity."""
 
@@ -161,9 +166,15 @@ class _Errand:
         self._lease = lease
         self._clock = asking.clock
         self._began = asking.clock.now()
-        self._until = self._began + timedelta(seconds=asking.patience.attempt_seconds)
+        seconds = asking.patience.attempt_seconds
+        self._over = self._began + timedelta(seconds=seconds)
+        """When the attempt ends, whatever is under way."""
+        self._until = self._over - timedelta(seconds=min(_LAST_SECONDS, seconds / 2))
+        """Until when a request may begin."""
         self._asked = Asked()
         self._switches = self._network_tries = self._redirects = self._refusals = 0
+        self._tries_until: datetime | None = None
+        """Until when a network error is followed by another try."""
         self._renewing: Lease | None = None
         """The last lease of the identity that is to have a fresh token and one more try."""
         self._out: Lease | None = None
@@ -193,7 +204,7 @@ class _Errand:
                     await self._asking.give_back([lease])
                     self._refused(f"{refusal}, where tokens come from")
                     return asked
-                usage, is_issued = await self._asking.issue(lease, self._task_id)
+                usage, is_issued = await self._asking.issue(self._in_time(lease), self._task_id)
                 asked.usages.append(usage)
                 self._renewing = lease if is_issued and self._renewing else None
             elif await self._request(lease):
@@ -279,12 +290,16 @@ class _Errand:
         self._renewing = None
         return None
 
+    def _in_time(self, lease: Lease) -> Lease:
+        """The request ends with the attempt, if that is before its lease does."""
+        return replace(lease, deadline=min(lease.deadline, self._over))
+
     async def _request(self, lease: Lease) -> bool:
         """Make the request; whether that ends the errand."""
         at = self._clock.now()
         self._renewing = None
         try:
-            answer = await self._asking.fetch(self._url, lease)
+            answer = await self._asking.fetch(self._url, self._in_time(lease))
         except Invalid as error:
             await self._asking.give_back([lease])
             self._asked.blame, self._asked.error = Blame.PERMANENT, str(error)
@@ -331,13 +346,20 @@ class _Errand:
     async def _no_answer(self, lease: Lease, failure: NoAnswer, at: datetime) -> bool:
         error = f"{failure.why}: {failure.detail}"
         self._note(lease, self._url, at, None, failure.duration_ms, error)
+        if failure.why is NoAnswerWhy.TIMEOUT and self._clock.now() >= self._until:
+            # We broke it off: that says nothing of the site.
+            await self._asking.report(Report(lease.lease_id, lease.agent_id, Verdict.NEUTRAL))
+            self._asked.blame, self._asked.error = Blame.NOT_ITS_OWN, "the attempt's time is over"
+            return True
         is_network = failure.why in {NoAnswerWhy.TIMEOUT, NoAnswerWhy.CONNECTION}
         verdict = Verdict.SITE_FAILURE if is_network else Verdict.NEUTRAL
         await self._asking.report(Report(lease.lease_id, lease.agent_id, verdict))
         self._network_tries += 1
+        if self._tries_until is None:
+            self._tries_until = min(self._until, at + timedelta(seconds=self._asking.patience.network_seconds))
         if is_network and self._network_tries < NETWORK_TRIES:
             pause = backoff(self._network_tries, _NETWORK_BACKOFF_SECONDS, 10, self._asking.chance.random())
-            if self._clock.now() + pause < self._until:
+            if self._clock.now() + pause < self._tries_until:
                 await self._clock.sleep(pause.total_seconds())
                 return False
         self._asked.blame, self._asked.error = Blame.TRANSIENT, error

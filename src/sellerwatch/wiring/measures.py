@@ -48,10 +48,12 @@ def lead_rules_of(settings: Settings) -> LeadRules:
 
 
 def patience_of(settings: Settings) -> Patience:
+    request_seconds = settings.connect_timeout + settings.read_timeout
     return Patience(
         attempt_seconds=settings.task_attempt_seconds,
         identity_switches=settings.task_identity_switches,
         lease_age_seconds=min(settings.identity_window_guard / 2, settings.lease_seconds / 4),
+        network_seconds=max(0.0, min(request_seconds, settings.claim_seconds - request_seconds)),
         rest_seconds=settings.identity_min_interval,
     )
 
