@@ -46,7 +46,7 @@ class Crowd:
 def test_lesson_33_two_processes_keep_one_ceiling_and_one_concurrency_before_the_marketplace(tmp_path: Path) -> None:
     async def story() -> None:
         settings = QUIET | {"database_url": on_file(tmp_path), "site_requests_per_second": 6, "concurrency": 8}
-        async with a_village(501, {"shops": {"a": 25, "b": 25}, "latency_ms": 1500}, **settings) as village:
+        async with a_village(501, {"shops": {"a": 25, "b": 25}, "latency_ms": 1300}, **settings) as village:
             crowd = Crowd()
             other = village.raise_house(1.0)
             for house in (village.house, other):
