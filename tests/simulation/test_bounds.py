@@ -165,5 +165,5 @@ def test_retention_forgets_old_raws_that_newer_ones_have_followed() -> None:
 
 
 async def forgotten(village: Village) -> None:
-    while await village.house.forget.retention():
+    while await village.house.forget.prune():
         pass

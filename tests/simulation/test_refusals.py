@@ -182,7 +182,7 @@ def test_the_log_of_requests_is_kept_for_as_long_as_the_setting_says() -> None:
             await village.change(
                 "UPDATE token_usage_log SET request_timestamp = datetime(request_timestamp, '-40 days')"
             )
-            await village.house.forget.retention()
+            await village.house.forget.prune()
             return len(await village.column("SELECT log_id FROM token_usage_log"))
 
     assert run_virtually(kept(1)) == 0

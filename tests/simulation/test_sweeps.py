@@ -404,6 +404,29 @@ def test_identities_leases_and_tokens_come_back_by_their_sweeps() -> None:
     run_virtually(story())
 
 
+def test_what_is_old_goes_in_the_operators_night_however_much_it_is_and_by_day_only_what_cant_wait() -> None:
+    async def story() -> None:
+        async with a_village(58, {"shops": {"a": 2}}, **QUIET) as village:
+            await village.register("a")
+            await village.crawl("a")
+            await village.change(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+                "INSERT INTO crawl_executions (attempt_id, task_id, seller_id, status, started_at) "
+                "SELECT printf('%036d', i), 't', 'a', 'SUCCESS', '2025-01-01 00:00:00.000000' FROM n"
+            )
+            old = "SELECT count(*) FROM crawl_executions WHERE started_at < '2025-06-01'"
+            # Six in the evening in Seoul.
+            await village.clock.sleep(900)
+            assert await swept(village.house.forget.retention) > 0
+            assert await village.column(old) == [5000]
+            assert await village.column("SELECT count(*) FROM queue_messages") == [0]
+            await village.clock.sleep(9 * 3600)
+            assert await swept(village.house.forget.retention) == 5000
+            assert await village.column(old) == [0]
+
+    run_virtually(story())
+
+
 def test_retention_forgets_what_is_old_and_closed_and_nothing_that_is_needed(tmp_path: Path) -> None:
     async def story() -> None:
         away = QUIET | {"database_url": on_file(tmp_path)}
@@ -415,7 +438,7 @@ def test_retention_forgets_what_is_old_and_closed_and_nothing_that_is_needed(tmp
                 await move_out()
                 village.sandbox.mutate(1.0)
                 await village.clock.sleep(100 * 86400)
-            while await village.house.forget.retention():
+            while await village.house.forget.prune():
                 pass
             for table in ("crawler_tasks", "crawler_task_outbox", "crawl_executions", "product_outbox"):
                 assert await village.column(f"SELECT count(*) FROM {table}") == [0], table

@@ -208,7 +208,14 @@ def build(
         explain=Explain(
             store, SqlClues(database), pool, queue, clock, product_server is not None, limits_of(settings).probation
         ),
-        forget=Forget(store, clock, months, settings.raw_retention_days, settings.usage_retention_months),
+        forget=Forget(
+            store,
+            clock,
+            months,
+            settings.raw_retention_days,
+            settings.usage_retention_months,
+            settings.metrics_timezone,
+        ),
         repair=Repair(store, queue, clock, bell, meter),
         reprocess=Reprocess(store, reader, clock, bell),
         resend=Resend(store, clock, bell),

@@ -79,7 +79,7 @@ def prune(ctx: typer.Context) -> None:
 
     async def work(house: "House") -> int:
         pruned = 0
-        while some := await house.forget.retention():
+        while some := await house.forget.prune():
             pruned += some
         return pruned
 
