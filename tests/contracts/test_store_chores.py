@@ -323,6 +323,25 @@ async def test_old_raws_are_forgotten_but_never_the_newest_of_an_item_and_kind(
     assert left == {raw.raw_id for raw in [*unchanged, changed[2], fresh[1], *waiting]}
 
 
+async def test_old_raws_that_came_to_nothing_are_forgotten_once_a_newer_one_was_understood(
+    store: Store, database: Database
+) -> None:
+    failed, [understood] = some_raws(1, [400, 300], RawStatus.FAILED), some_raws(1, [200])
+    alone, of_no_item = some_raws(2, [300], RawStatus.FAILED), some_raws(0, [300], RawStatus.FAILED)
+    [applied], [skipped, skipped_again] = some_raws(3, [300]), some_raws(3, [250, 200])
+    await keep_raws(store, [*failed, understood, *alone, *of_no_item, applied, skipped, skipped_again])
+    await store.transact(lambda unit: unit.raws.save([_unowned(skipped), _unowned(skipped_again)]))
+    for expected in (4, 0):
+        assert await prune(store, "raws", at(-90 * DAY), 100) == expected
+    left = {row[0] for row in await rows_of(database, "product_raw_data", "raw_id")}
+    assert left == {raw.raw_id for raw in (understood, *alone, applied, skipped_again)}
+
+
+def _unowned(raw: Raw) -> Raw:
+    raw.product_id = None
+    return raw
+
+
 async def test_a_raw_that_was_needed_is_looked_at_again_a_month_later(store: Store) -> None:
     raws = some_raws(1, [300])
     await keep_raws(store, raws)

@@ -3,11 +3,12 @@
 A batch costs the same however much there is to keep. Two tables have no index that tells the old from the needed:
 of the task outbox, which is pruned in the order it was written, only its oldest rows are looked at; of the raws those
 that turned out to be needed (the newest of an item and kind) are put aside for a month, by their `next_attempt_at`,
-which means nothing once a raw is PROCESSED.
+which means nothing once a raw is PROCESSED, or has been FAILED for months.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 from sqlalchemy import Column, Select, Table, and_, delete, or_, select, update
@@ -31,7 +32,7 @@ from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.executions import ExecutionStatus
 from sellerwatch.domain.outbox import OutboxStatus, TaskOutboxStatus
 from sellerwatch.domain.raws import RawStatus
-from sellerwatch.domain.tasks import CLOSED, AttemptStatus
+from sellerwatch.domain.tasks import CLOSED, NO_ITEM, AttemptStatus
 
 LOOKED_AT = 10
 """Times the batch: so many rows are looked at, at most, where no index tells which may go."""
@@ -138,11 +139,11 @@ def _usage(before: datetime) -> Found:
 
 def _prune_raws(session: Session, before: datetime, count: int) -> int:
     deleted = 0
-    for kind in DocumentKind:
+    for status, kind in product((RawStatus.PROCESSED, RawStatus.FAILED), DocumentKind):
         for _ in range(LOOKED_AT):
             if deleted >= count:
                 return deleted
-            old = _old_raws(session, kind, before, count - deleted)
+            old = _old_raws(session, status, kind, before, count - deleted)
             if not old:
                 break
             gone = [row_id for row_id, is_superseded in old if is_superseded]
@@ -152,18 +153,22 @@ def _prune_raws(session: Session, before: datetime, count: int) -> int:
     return deleted
 
 
-def _old_raws(session: Session, kind: DocumentKind, before: datetime, count: int) -> list[tuple[int, bool]]:
-    """(row, whether a newer one of its item and kind was understood)."""
+def _old_raws(
+    session: Session, status: RawStatus, kind: DocumentKind, before: datetime, count: int
+) -> list[tuple[int, bool]]:
+    """(row, whether it belongs to no item, or a newer one of its item and kind was understood and says as much)."""
     c, newer = product_raw_data.c, product_raw_data.alias("newer")
     is_newer = or_(newer.c.crawled_at > c.crawled_at, and_(newer.c.crawled_at == c.crawled_at, newer.c.id > c.id))
-    same = and_(newer.c.product_id == c.product_id, newer.c.data_type == c.data_type)
+    same = and_(newer.c.item_no == c.item_no, newer.c.data_type == c.data_type)
+    # A product is rebuilt from what was applied to it: what was skipped or discarded stands in for none of that.
+    says_as_much = or_(newer.c.product_id.is_not(None), c.product_id.is_(None))
     is_superseded = (
         select(newer.c.id)
-        .where(same, newer.c.status == RawStatus.PROCESSED.value, is_newer)
+        .where(same, newer.c.status == RawStatus.PROCESSED.value, says_as_much, is_newer)
         .correlate(product_raw_data)
     )
-    old = select(c.id, is_superseded.exists()).where(
-        c.status == RawStatus.PROCESSED.value,
+    old = select(c.id, or_(c.item_no == NO_ITEM, is_superseded.exists())).where(
+        c.status == status.value,
         c.data_type == kind.value,
         c.next_attempt_at < before,
         c.crawled_at < before,
