@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from doors import door
 from observed import Page, page_at, page_of
 from sellerwatch.adapters.sql.trouble import Overtaken
 from sellerwatch.domain.errors import Unavailable
+from sellerwatch.domain.leadership import Leadership, Step
 from sellerwatch.entry.api.metrics import watched
 from sellerwatch.entry.metrics import Metrics
 from sellerwatch.entry.metrics.counting import Sample
 from sellerwatch.entry.metrics.declared import BY_NAME, DECLARED, Kind, page
 from sellerwatch.entry.metrics.looking import KEPT_SECONDS, PATIENCE_SECONDS, Look
+from sellerwatch.entry.ticker import ticker_loops
+from sellerwatch.flows.lead import Led
 from sellerwatch.ports.store import Unit
 from sellerwatch.wiring import House
 from simulation.village import NEVER, Village, a_village
@@ -344,3 +348,28 @@ async def test_the_gauges_read_indexes_and_open_no_row_of_a_large_table(tmp_path
                     continue
                 assert "COVERING INDEX" in step, f"{statement}: {step}"
         raw.close()
+
+
+class Passing:
+    """A lead that takes one step."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    async def run(self) -> Led:
+        return Led(self.step, Leadership())
+
+
+def test_each_passing_of_the_pools_lead_is_counted() -> None:
+    metrics = Metrics()
+
+    async def story() -> None:
+        async with a_village(67, {"shops": {}}, is_running=False, meter=metrics) as village:
+            for step in (Step.NOTHING, Step.RENEW, Step.GIVE_UP, Step.BEGIN_SQL):
+                house = replace(village.house, lead=Passing(step))  # type: ignore[arg-type]
+                [loop] = [one for one in ticker_loops(house) if one.name == "lead"]
+                await loop.run()
+
+    run_virtually(story())
+    passed = {"GIVE_UP": 1, "BEGIN_SQL": 1}
+    assert Page(metrics.page().decode()).by("sellerwatch_pool_leads_total", "step") == passed

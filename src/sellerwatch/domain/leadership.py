@@ -65,6 +65,8 @@ class Step(StrEnum):
     BEGIN_REDIS = "BEGIN_REDIS"
 
 
+LEAD_STEPS = frozenset(Step) - {Step.NOTHING, Step.RENEW}
+"""By which the lead passes on."""
 BEGINS: Mapping[Step, Engine] = MappingProxyType({Step.BEGIN_SQL: Engine.SQL, Step.BEGIN_REDIS: Engine.REDIS})
 
 

@@ -11,7 +11,7 @@ import structlog
 import sellerwatch
 from sellerwatch.domain.breakers import Transition
 from sellerwatch.domain.changes import Change
-from sellerwatch.domain.leadership import Step
+from sellerwatch.domain.leadership import LEAD_STEPS
 from sellerwatch.entry.loops import Loop, Timesheet
 from sellerwatch.flows.deliver import Delivered
 from sellerwatch.flows.punctuality import Punctuality
@@ -155,7 +155,8 @@ async def _look_at_the_clock(house: House) -> int:
 
 async def _lead(house: House) -> int:
     led = await house.lead.run()
-    if led.step not in {Step.NOTHING, Step.RENEW}:
+    if led.step in LEAD_STEPS:
+        house.meter.led(led.step)
         structlog.get_logger().warning(
             "leadership of the pool", step=led.step, was=led.known.engine, epoch=led.known.epoch
         )

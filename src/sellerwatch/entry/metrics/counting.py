@@ -90,6 +90,9 @@ class Metrics:
     def swept(self, sweep: str, found: int) -> None:
         self._count("sweep_found_total", found, sweep)
 
+    def led(self, step: str) -> None:
+        self._count("pool_leads_total", 1, step)
+
     def schedule_delay(self, seconds: float) -> None:
         self._observe("schedule_delay_seconds", seconds)
 

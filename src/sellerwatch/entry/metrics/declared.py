@@ -13,6 +13,7 @@ from sellerwatch.adapters.sql.database import TRIES
 from sellerwatch.domain.breakers import BreakerScope
 from sellerwatch.domain.documents import ChangeKind
 from sellerwatch.domain.identities import IdentityStatus
+from sellerwatch.domain.leadership import LEAD_STEPS
 from sellerwatch.domain.outbox import OutboxStatus, TaskOutboxStatus
 from sellerwatch.domain.products import ProductStatus
 from sellerwatch.domain.raws import RawStatus
@@ -148,6 +149,12 @@ DECLARED: Final = (
         Kind.COUNTER,
         "Transactions that were broken off and done again: for a deadlock, for others' locks, for a lost connection.",
         {"why": _values(set(TRIES))},
+    ),
+    Declared(
+        "pool_leads_total",
+        Kind.COUNTER,
+        "Steps by which the lead of the identity pool passed between Redis and the database.",
+        {"step": _values(set(LEAD_STEPS))},
     ),
     Declared("loops_late", Kind.GAUGE, "Loops and sweeps that nobody has run for too long."),
     Declared("ledger_breaks", Kind.GAUGE, "Executions of which planned is not succeeded + failed + open."),
