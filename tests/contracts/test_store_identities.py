@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from builders import NOON, at
 from sellerwatch.adapters.sql import tables
@@ -211,6 +211,22 @@ async def test_refreshes_are_noted_where_the_active_token_has_its_place(store: S
     assert await noted(20, is_success=False) == [(at(3620), 1, at(20), at(10))]
     assert await noted(30, is_success=False) == [(at(3630), 2, at(30), at(10))]
     assert await noted(40, is_success=True) == [(at(3640), 0, at(40), at(40))]
+
+
+async def test_a_token_is_refreshed_as_often_as_its_schedule_says_and_so_is_the_next_one(
+    store: Store, database: Database
+) -> None:
+    await add(store, "UA")
+    [identity] = await everyone(store)
+    agent_id = identity.agent_id
+    await keep(store, agent_id, a_token())
+    own = update(tables.token_refresh_schedule).values(refresh_interval_seconds=600)
+    await database.write(lambda connection: connection.execute(own))
+    await store.transact(lambda unit: unit.identities.note_refresh(agent_id, at(5), is_success=True))
+    names = ("next_refresh_time", "refresh_interval_seconds")
+    assert await columns(database, "token_refresh_schedule", *names) == [(at(605), 600)]
+    await keep(store, agent_id, a_token("next", seconds=9), 9)
+    assert (await columns(database, "token_refresh_schedule", *names))[-1] == (at(609), 600)
 
 
 async def test_due_for_a_refresh_are_available_identities_by_their_schedule_the_longest_due_first(store: Store) -> None:

@@ -132,6 +132,13 @@ _REFRESH = PerDialect(
         "updated_at",
     ),
 )
+_INTERVAL = Prepared(
+    select(_S.refresh_interval_seconds)
+    .where(_S.agent_id == bindparam("agent"))
+    .order_by(_S.schedule_id.desc())
+    .limit(1),
+    ("agent",),
+)
 _REFRESHED = Prepared(
     update(token_refresh_schedule)
     .where(_S.agent_id == bindparam("agent"), _S.is_enabled == true())
@@ -232,16 +239,23 @@ class Identities:
         sealed = (token.sealed, token.fingerprint, issued_at, expires_at, token.cookies)
         session.run(_KEEP, (agent_id, *sealed, 1, moment, moment))
         [(token_id,)] = session.rows(_TOKEN_ID, (token.fingerprint,))
-        due_at = session.to_db(min(token.issued_at + timedelta(seconds=REFRESH_SECONDS), token.expires_at))
-        session.run(_REFRESH, (agent_id, token_id, due_at, REFRESH_SECONDS, 1, 0, moment, moment))
+        seconds = self._refresh_seconds(agent_id)
+        due_at = session.to_db(min(token.issued_at + timedelta(seconds=seconds), token.expires_at))
+        session.run(_REFRESH, (agent_id, token_id, due_at, seconds, 1, 0, moment, moment))
 
     def refresh_due(self, at: datetime, count: int) -> list[int]:
         return [row[0] for row in self._session.rows(_REFRESH_DUE, (self._session.to_db(at), count))]
 
     def note_refresh(self, agent_id: int, at: datetime, *, is_success: bool) -> None:
-        moment, next_at = self._session.to_db(at), self._session.to_db(at + timedelta(seconds=REFRESH_SECONDS))
+        next_at = self._session.to_db(at + timedelta(seconds=self._refresh_seconds(agent_id)))
+        moment = self._session.to_db(at)
         success_at = moment if is_success else None
         self._session.run(_REFRESHED, (agent_id, moment, success_at, success_at, next_at))
+
+    def _refresh_seconds(self, agent_id: int) -> int:
+        """As its newest schedule says, whoever wrote it there."""
+        row = self._session.first(_INTERVAL, (agent_id,))
+        return row[0] if row else REFRESH_SECONDS
 
     def tokens(self) -> list[tuple[int, SealedToken]]:
         return self._session.each(IDENTITIES, self._session.rows(_TOKENS), lambda row: (row[0], self._token(row[1:])))
