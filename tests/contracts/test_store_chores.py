@@ -1,5 +1,6 @@
 """What ports/store.py promises of what keeps the house, on every engine."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from sellerwatch.domain.breakers import BreakerScope, BreakerState, Transition
 from sellerwatch.domain.documents import DocumentKind, content_hash
 from sellerwatch.domain.errors import Unknown
 from sellerwatch.domain.executions import ExecutionStatus
+from sellerwatch.domain.identities import SealedToken
 from sellerwatch.domain.outbox import EventType, OutboxStatus, ProductEvent, TaskOutboxStatus
 from sellerwatch.domain.products import Product, ProductStatus, Seen
 from sellerwatch.domain.raws import Raw, RawStatus, raw_id
@@ -340,6 +342,25 @@ async def test_old_raws_that_came_to_nothing_are_forgotten_once_a_newer_one_was_
 def _unowned(raw: Raw) -> Raw:
     raw.product_id = None
     return raw
+
+
+async def test_tokens_that_were_replaced_are_forgotten_when_they_are_no_good_any_more(
+    store: Store, database: Database
+) -> None:
+    def token(name: str, hours: float) -> SealedToken:
+        sealed = f"v1.k1.{b64encode(name.encode() * 40).decode()}"
+        return SealedToken(sealed, f"{name:0>64}", NOON, at(hours * 3600))
+
+    async def keep(kept: SealedToken) -> None:
+        await store.transact(lambda unit: unit.identities.keep_token(1, kept, NOON))
+
+    for name, hours in (("a", 1), ("b", 30), ("c", 1)):
+        await keep(token(name, hours))
+    assert [await prune(store, "tokens", at(2 * 3600)) for _ in range(2)] == [1, 0]
+    left = await rows_of(database, "user_agent_token", "token_fingerprint")
+    assert sorted(row[0][-1] for row in left) == ["b", "c"]
+    assert [await prune(store, "refreshes", at(2 * 3600)) for _ in range(2)] == [2, 0]
+    assert await rows_of(database, "token_refresh_schedule", "is_enabled") == [(True,)]
 
 
 async def test_a_raw_that_was_needed_is_looked_at_again_a_month_later(store: Store) -> None:

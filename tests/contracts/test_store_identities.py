@@ -213,6 +213,20 @@ async def test_refreshes_are_noted_where_the_active_token_has_its_place(store: S
     assert await noted(40, is_success=True) == [(at(3640), 0, at(40), at(40))]
 
 
+async def test_replaced_tokens_are_dropped_and_active_ones_stay(store: Store, database: Database) -> None:
+    await add(store, "UA one", "UA two")
+    one, two = await everyone(store)
+    for agent_id, name in ((one.agent_id, "a"), (one.agent_id, "b"), (two.agent_id, "c")):
+        await keep(store, agent_id, a_token(name))
+    assert await store.transact(lambda unit: unit.identities.drop_replaced_tokens()) == 1
+    kept = await store.read(lambda unit: unit.identities.tokens())
+    assert [(agent_id, token.fingerprint) for agent_id, token in kept] == [
+        (one.agent_id, a_token("b").fingerprint),
+        (two.agent_id, a_token("c").fingerprint),
+    ]
+    assert await columns(database, "user_agent_token", "is_active") == [(True,), (True,)]
+
+
 async def test_a_token_is_refreshed_as_often_as_its_schedule_says_and_so_is_the_next_one(
     store: Store, database: Database
 ) -> None:

@@ -62,7 +62,9 @@ class Forget:
             "scheduler_outbox": at - _DAYS_30,
             "raws": raws,
             "queue": at - timedelta(minutes=10),
-            "processes": at - timedelta(days=1),
+            "processes": at - _DAY,
+            "tokens": at - _DAY,
+            "refreshes": at - _DAY,
         }
         if await self.months.all():
             # Dropped month by month.

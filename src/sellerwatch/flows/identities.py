@@ -187,7 +187,7 @@ class Identities:
         fresh, spoiled = _resealed(recorded, reseal)
         renewed = {agent_id for agent_id, _ in fresh}
         at = self.clock.now()
-        await self.store.transact(lambda unit: unit.identities.reseal(fresh, at))
+        await self.store.transact(lambda unit: _keep_resealed(unit, fresh, at))
         lent = [(each.identity.agent_id, each.identity.token) async for each in self._standings()]
         fresh, lost = _resealed([(agent_id, token) for agent_id, token in lent if token], reseal)
         for agent_id, token in fresh:
@@ -262,6 +262,12 @@ def _mark(token: SealedToken | None) -> str | None:
 def _note_refresh(unit: Unit, usage: Usage, at: datetime, *, is_success: bool) -> None:
     unit.chores.log_usage([usage])
     unit.identities.note_refresh(usage.agent_id, at, is_success=is_success)
+
+
+def _keep_resealed(unit: Unit, fresh: list[tuple[int, SealedToken]], at: datetime) -> None:
+    """What was replaced is of no use to anybody, and shall not stay under the old key."""
+    unit.identities.drop_replaced_tokens()
+    unit.identities.reseal(fresh, at)
 
 
 def _resealed(

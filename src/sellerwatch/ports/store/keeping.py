@@ -54,6 +54,9 @@ class Identities(Protocol):
         """The same tokens, told by their fingerprints, under another key; one that was replaced meanwhile is not brought
         back. How many were found."""
 
+    def drop_replaced_tokens(self) -> int:
+        """Those that are active no more; how many."""
+
 
 class Breakers(Protocol):
     def record(self, transitions: Sequence[Transition]) -> None:

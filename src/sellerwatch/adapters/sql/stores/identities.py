@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Insert, bindparam, case, false, func, insert, select, true, update
+from sqlalchemy import Insert, bindparam, case, delete, false, func, insert, select, true, update
 
 from sellerwatch.adapters.sql.dialect import NewValue, upsert, upsert_by
 from sellerwatch.adapters.sql.prepared import Prepared, PreparedIn, Row
@@ -170,6 +170,7 @@ _RESEAL = Prepared(
     .values(token_value=bindparam("sealed"), cookies=bindparam("jar"), updated_at=bindparam("at")),
     ("sealed", "jar", "at", "agent", "its"),
 )
+_DROP_REPLACED = Prepared(delete(user_agent_token).where(_T.is_active == false()))
 _TOKENS = Prepared(select(_T.agent_id, *_sealed).where(_T.is_active == true()).order_by(_T.token_id))
 
 
@@ -265,6 +266,9 @@ class Identities:
         ordered = sorted(tokens, key=lambda each: each[0])
         rows = [(token.sealed, token.cookies, moment, agent_id, token.fingerprint) for agent_id, token in ordered]
         return self._session.many(_RESEAL, rows)
+
+    def drop_replaced_tokens(self) -> int:
+        return self._session.run(_DROP_REPLACED)
 
     def _identity(self, row: Row) -> Identity:
         from_db_or_none = self._session.from_db_or_none

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
-from sqlalchemy import Column, Select, Table, and_, delete, or_, select, update
+from sqlalchemy import Column, Select, Table, and_, delete, false, or_, select, update
 
 from sellerwatch.adapters.sql.session import Session
 from sellerwatch.adapters.sql.tables import (
@@ -25,7 +25,9 @@ from sellerwatch.adapters.sql.tables import (
     product_raw_data,
     queue_messages,
     scheduler_outbox,
+    token_refresh_schedule,
     token_usage_log,
+    user_agent_token,
 )
 from sellerwatch.domain.documents import DocumentKind
 from sellerwatch.domain.errors import Unknown
@@ -101,6 +103,17 @@ def _processes(before: datetime, _count: int) -> Found:
     return [select(processes.c.owner).where(processes.c.seen_at < before)]
 
 
+def _tokens(before: datetime, _count: int) -> Found:
+    """Those that another has replaced, and that are no good any more."""
+    c = user_agent_token.c
+    return [select(c.token_id).where(c.expires_at < before, c.is_active == false())]
+
+
+def _refreshes(before: datetime, _count: int) -> Found:
+    c = token_refresh_schedule.c
+    return [select(c.schedule_id).where(c.is_enabled == false(), c.next_refresh_time < before)]
+
+
 def _queue(before: datetime, _count: int) -> Found:
     """What was acked. The queue remembers its id for a while; dead letters are a person's business."""
     c = queue_messages.c
@@ -129,6 +142,8 @@ _KINDS: Mapping[str, tuple[Any, Callable[[datetime, int], Found]]] = {
     "usage": (token_usage_log.c.log_id, lambda before, _count: _usage(before)),
     "queue": (queue_messages.c.message_id, _queue),
     "processes": (processes.c.owner, _processes),
+    "tokens": (user_agent_token.c.token_id, _tokens),
+    "refreshes": (token_refresh_schedule.c.schedule_id, _refreshes),
 }
 
 
