@@ -157,7 +157,8 @@ def test_in_small_it_is_as_in_the_whole() -> None:
     assert small.used_percent == pytest.approx(whole.used_percent, abs=2)
     for ours, theirs in zip(small.periods, whole.periods, strict=True):
         assert ours.delay_hours.most == pytest.approx(theirs.delay_hours.most, abs=0.5)
-        assert ours.delay_hours.p50 == pytest.approx(theirs.delay_hours.p50, abs=0.5)
+        # Budgets come back by the hour: half of the products may fall on either side of one.
+        assert ours.delay_hours.p50 == pytest.approx(theirs.delay_hours.p50, abs=1.0)
 
 
 def test_where_nothing_may_be_asked_that_is_said() -> None:

@@ -5,7 +5,7 @@ follows from a status (`is_blocked`, `blocked_until`) is written by the statemen
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Insert, bindparam, case, delete, false, func, insert, select, true, update
@@ -30,6 +30,7 @@ _U, _T, _S = user_agent_pool.c, user_agent_token.c, token_refresh_schedule.c
 _STATUSES = {status.value: status for status in IdentityStatus}
 _STATES = {state.value: state for state in BreakerState}
 REFRESH_SECONDS = 3600
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 _STANDING = (
     "status",
@@ -170,7 +171,11 @@ _RESEAL = Prepared(
     .values(token_value=bindparam("sealed"), cookies=bindparam("jar"), updated_at=bindparam("at")),
     ("sealed", "jar", "at", "agent", "its"),
 )
-_DROP_REPLACED = Prepared(delete(user_agent_token).where(_T.is_active == false()))
+_DROP_REPLACED = Prepared(
+    # By the index of when they end: all that there are end some time.
+    delete(user_agent_token).where(_T.expires_at < bindparam("ever"), _T.is_active == false()),
+    ("ever",),
+)
 _TOKENS = Prepared(select(_T.agent_id, *_sealed).where(_T.is_active == true()).order_by(_T.token_id))
 
 
@@ -268,7 +273,7 @@ class Identities:
         return self._session.many(_RESEAL, rows)
 
     def drop_replaced_tokens(self) -> int:
-        return self._session.run(_DROP_REPLACED)
+        return self._session.run(_DROP_REPLACED, (self._session.to_db(_EVER),))
 
     def _identity(self, row: Row) -> Identity:
         from_db_or_none = self._session.from_db_or_none
