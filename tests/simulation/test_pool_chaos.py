@@ -12,7 +12,7 @@ def test_whatever_befalls_redis_no_budget_is_exceeded_and_leasing_goes_on() -> N
     assert oracle.violations == [], told(2, oracle, seconds)
     assert all(oracle.counts[fault] == 1 for fault in FAULTS)
     assert set(oracle.led.values()) == {Engine.SQL, Engine.REDIS}
-    # It was tried hard enough: budgets were spent to the last, and leases were lost in every way.
-    assert LIMITS.hourly_limit - 2 <= oracle.most <= LIMITS.hourly_limit
+    # It was tried hard enough: budgets were spent, but for leases that died before they were sent, and in every way.
+    assert 0.9 * LIMITS.hourly_limit <= oracle.most <= LIMITS.hourly_limit
     assert oracle.counts["leases"] > 5000
     assert min(oracle.counts[each] for each in ("died before sending", "died after sending", "given back")) > 50
